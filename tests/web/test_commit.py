@@ -192,7 +192,8 @@ async def test_the_steps_that_a_preview_counts_are_those_that_have_left_after_th
         html = await visit.get(f"{path}/timeline")
         left = {name: " left" in kind for kind, _, name in re.findall(found, html)}
         page = await visit.get(path)
-        assert page.count("From here undone") == 1
+        assert page.count("From here undone") == page.count('data-undo="0">Undo<') == 1
+        assert "From here undone: steps 2 to 3 · " in page
         undone = page.partition("From here undone")[2]
         assert ("data-commit" in undone.partition('class="item note')[0], "0 files" in undone) == (False, False)
         assert "The conversation is back at an earlier message.</p>" in undone
@@ -208,7 +209,13 @@ async def test_the_steps_that_a_preview_counts_are_those_that_have_left_after_th
         assert not told["button"]["disabled"]
         first = next(number for name, number in steps.items() if name == "before this message")
         await visit.done(f"{path}/restore", checkpoint=int(first), conversation=True)
-        assert (await visit.get(path)).count("From here undone") == 1, "it begins further up now, and nowhere else"
+        page = await visit.get(path)
+        assert page.count("From here undone") == 1, "it begins further up now, and nowhere else"
+        assert "From here undone: steps 1 to 3 · " in page
+        await visit.done(f"{path}/undo", turn=0)
+        page = await visit.get(path)
+        assert "From here undone: steps 2 to 3 · " in page, "as before the last way back"
+        assert 'data-undo="0"' not in page, "the one before that is not the last thing that was done"
 
 
 async def test_the_files_of_a_session_are_committed_and_handed_on_as_shown(

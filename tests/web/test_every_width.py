@@ -106,6 +106,40 @@ SMALL = """() => {
 }"""
 """What a finger meets of each target: it may reach further than what is drawn."""
 
+FINGERS = """() => {
+  const found = [];
+  const named = (one) => `<${one.localName} ${one.id || one.className}> ${one.textContent.trim().slice(0, 20)}`;
+  const boxes = [];
+  const field = "select, textarea, input:not([type=checkbox], [type=radio])";
+  for (const one of document.querySelectorAll("button, a[href]:not(.skip), input, select, textarea, summary")) {
+    const alone = one.parentElement.textContent.trim() === one.textContent.trim();
+    const inText = getComputedStyle(one).display === "inline" && !alone;
+    const drawn = one.closest(`label:not(:has(${field}))`) ?? one;
+    const box = drawn.getBoundingClientRect();
+    const shown = one.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && box.width > 1;
+    if (!shown || box.height <= 1 || inText || one.matches(".hidden, .handle, .veil, .shell textarea")) continue;
+    const reaches = getComputedStyle(one, "::before").position === "absolute"; // further than what is drawn
+    if (box.height < 39.5 && !reaches) found.push(`${named(one)} is ${box.height} high`);
+    boxes.push([drawn, box]);
+  }
+  const layer = (one) => one.closest(".compose, .head, .strip, dialog, .side, .beside, .vtabs, .question");
+  const parts = ".seg, .tabs, .vtabs, .split"; // of one control: they touch
+  const rows = `${parts}, .choices, .reach, .files-here, .flist, .tree, .queue, .items, .steps, .lines, .shared,
+    .blocks, table, nav, .srows`;
+  for (const [at, [one, a]] of boxes.entries()) {
+    for (const [other, b] of boxes.slice(at + 1)) {
+      if (one.contains(other) || other.contains(one) || layer(one) !== layer(other) || one.closest(".ses")) continue;
+      const across = Math.max(a.left, b.left) - Math.min(a.right, b.right);
+      const down = Math.max(a.top, b.top) - Math.min(a.bottom, b.bottom);
+      const below = down > -2 && one.closest(rows)?.contains(other);
+      if (Math.max(across, down) > 7.5 || below || one.closest(parts)?.contains(other)) continue;
+      found.push(`${named(one)} is ${across} × ${down} from ${named(other)}`);
+    }
+  }
+  return [...new Set(found)].slice(0, 20);
+}"""
+"""What is too low for a finger, or too near to another target: rows of a list may touch, and parts of one control."""
+
 LONGEST = f"for (const one of document.querySelectorAll('select')) one.add(new Option('{LONG}'))"
 """A menu is as wide as its longest line, whichever is chosen."""
 
@@ -118,6 +152,15 @@ async def _wrong(page: Page, served: Served, session: str, widths: tuple[int, ..
         await page.wait_for_selector("html[data-ready]", state="attached")
         if small := await page.evaluate("matchMedia('(pointer: coarse)').matches") and await page.evaluate(SMALL):
             found += [f"{screen}: {one}" for one in small]
+        if await page.evaluate("matchMedia('(pointer: coarse)').matches"):
+            found += [f"{screen}: {one}" for one in await page.evaluate(FINGERS)]
+            for view in await page.locator(".vtabs [data-show]").all() if screen == "/s/ID" else ():
+                await view.click()
+                found += [f"{await view.text_content()}: {one}" for one in await page.evaluate(FINGERS)]
+            await page.click("#open-column")
+            found += [f"{screen}, its column: {one}" for one in await page.evaluate(FINGERS)]
+            await page.reload()
+            await page.wait_for_selector("html[data-ready]", state="attached")
         await page.evaluate(LONGEST)
         for name, family in FONTS.items():
             if family:

@@ -175,7 +175,7 @@ async def test_a_long_reply_is_followed_left_alone_stopped_and_read_back(tmp_pat
         await becomes(page, AT_END)
         await page.wait_for_selector(f".item:has-text('Paragraph {MANY - 20} of')")
         await page.keyboard.press("Escape")
-        await page.wait_for_selector("#hint:has-text('Esc again stops.')")
+        await page.wait_for_selector("#half:has-text('Esc again stops.')")
         assert await page.locator("#stop").is_visible()
         await page.keyboard.press("Escape")
         await page.wait_for_selector(".item.end:has-text('Stopped')")

@@ -126,7 +126,9 @@ def test_no_call_of_a_session_that_was_killed_is_still_under_way(status: CallSta
     first = CallChanged(call=call, status=CallStatus.PROPOSED, kind=ToolKind.EXECUTE)
     done = MessageDone(message=Message(role=Role.ASSISTANT, content=()), step=1, usage=Usage())
     past = [Stamped(notification=one) for one in (first, replace(first, status=status), done)]
-    (open_one,), (killed,) = (shown(page_content("/w", "m", past, is_open=is_open)) for is_open in (True, False))
-    assert ('class="state"' in open_one) is (status is not CallStatus.ASKING), "its question says it"
+    here, (killed,) = (shown(page_content("/w", "m", past, is_open=is_open)) for is_open in (True, False))
+    open_one = "".join(here)
+    assert ('class="state"' in open_one) is (status is not CallStatus.ASKING), "its question says it, and all else"
+    assert len(here) == (status is not CallStatus.ASKING)
     assert ('"state">next<' in open_one) is (status in (CallStatus.PROPOSED, CallStatus.JUDGING))
     assert f'"state">{LEFT[status]}<' in killed

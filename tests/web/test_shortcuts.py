@@ -131,7 +131,7 @@ async def test_two_escapes_stop_and_a_held_one_does_not(tmp_path: Path) -> None:
         await page.wait_for_selector("#stop:not([hidden])")
         await page.focus("#text")
         await page.keyboard.down("Escape")
-        assert await page.inner_text("#hint") == "Esc again stops."
+        assert await page.inner_text("#half") == "Esc again stops."
         for _ in range(5):
             await page.keyboard.down("Escape")
         await page.keyboard.up("Escape")
@@ -140,7 +140,7 @@ async def test_two_escapes_stop_and_a_held_one_does_not(tmp_path: Path) -> None:
         await _press(page, "Escape Escape Escape")
         await page.wait_for_selector("#text[placeholder='Stopped. What should be done instead?']")
         assert await page.is_hidden("#stop")
-        assert await page.inner_text("#hint") == "", "nothing is there to be stopped"
+        assert await page.inner_text("#half") == "", "nothing is there to be stopped"
 
 
 async def test_words_are_found_in_the_whole_session_and_their_place_is_loaded_and_shown(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from treadle.app.history.replaying import session_tape as session_tape
     from treadle.app.history.restoring_turns import WentBack as WentBack
     from treadle.app.history.restoring_turns import go_back as go_back
+    from treadle.app.history.restoring_turns import undo_of_restore as undo_of_restore
     from treadle.app.history.session_export import export_all as export_all
     from treadle.app.history.session_export import export_session as export_session
     from treadle.app.history.session_export import write_export as write_export
@@ -74,7 +75,7 @@ else:
             "treadle.app.history.live_tools": "DriftOutcome drift_lines run_tools_again",
             "treadle.app.history.offline": "look_closed restore_closed",
             "treadle.app.history.replaying": "ReplayReport replay_rows report_lines session_tape",
-            "treadle.app.history.restoring_turns": "WentBack go_back",
+            "treadle.app.history.restoring_turns": "WentBack go_back undo_of_restore",
             "treadle.app.history.session_export": "export_all export_session write_export",
             "treadle.app.history.shared_file": "FORMS SharePreview SharedFile make_shared_file preview_share",
             "treadle.app.history.taking_copies": "TakenChanges copy_worked_in take_changes times_taken undo_taken",

@@ -148,12 +148,13 @@ def _take(canvas: Canvas, notification: Notification) -> None:  # noqa: C901, PL
         case QueueChanged(prompts=prompts, held=held):
             canvas.know(queue=prompts, held=held)
         case OwnWorkChanged(total=total, restored=now):
-            canvas.know(counted=canvas.view.seq, added=total.added, removed=total.removed)
+            canvas.know(counted=canvas.view.seq, added=total.added, removed=total.removed, files=total.files)
             _mark_restored(canvas, now)
         case FilesRestored(restored=done, conversation=back):
             canvas.add(NoteItem(restored_words(done, conversation=back), bool(done.conflicts or done.error)))
         case ConversationRewound(to=to):
-            canvas.know(cuts=cuts_of(canvas.view.cuts, WayBack(canvas.view.seq, to)))
+            ways = (*canvas.view.ways, WayBack(canvas.view.seq, to))
+            canvas.know(ways=ways, cuts=cuts_of(ways))
         case Notice(text=text) as notice:
             canvas.know(spending=canvas.view.spending.with_notice(notice))
             canvas.add(NoteItem(text, warns=not notice.quiet))

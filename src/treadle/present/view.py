@@ -97,14 +97,15 @@ class SessionView(Struct, frozen=True, kw_only=True):
     that is put off by the time in which no program worked on it. `since` is when it came to what it does now, `asking`
     since when the person is asked, `waited` how long (s) they were asked before that in this turn. `received` are the
     tokens of the turn's replies, `speed` how many of the last one came in a second. `added` and `removed` count the
-    changed lines of the session, as its checkpoints did, `counted` is the event of the last one, or else (0) as the
-    ends of turns said. `stop` is how the last turn ended. `checklist` is Markdown, `listed` that this turn changed it.
+    changed lines of the session, and `files` its files, as its checkpoints did, `counted` is the event of the last one;
+    or else (0) the lines are those that the ends of turns said. `stop` is how the last turn ended. `checklist` is
+    Markdown, `listed` that this turn changed it.
 
     `calls` are the open ones at their places, `children` the subagents that work; `proposed` are calls of a reply that
     nobody heard and that is not whole yet: it says where they stand. `silent` are the places of those that show nothing
     yet, by the calls' ids, `copied` those of calls of this turn whose commands ran in a copy. While a reply is awaited
     (`awaiting`) what comes `beside` it waits for its end. `presented` is the result of the task that was shown already.
-    `ends` are the last ends of turns that changed files, `cuts` the ways back that count.
+    `ends` are the last ends of turns that changed files, `ways` all ways back, and `cuts` those that count.
     """
 
     root: str = ""
@@ -129,6 +130,7 @@ class SessionView(Struct, frozen=True, kw_only=True):
     counted: int = 0
     added: int = 0
     removed: int = 0
+    files: int = 0
     stop: str | None = None
     retry: Retry | None = None
     questions: tuple[Question, ...] = ()
@@ -148,6 +150,7 @@ class SessionView(Struct, frozen=True, kw_only=True):
     beside: tuple[Item, ...] = ()
     presented: str = ""
     ends: tuple[EndedTurn, ...] = ()
+    ways: tuple[WayBack, ...] = ()
     cuts: tuple[WayBack, ...] = ()
 
     @property
@@ -189,6 +192,10 @@ FoldedView = tuple[SessionView, tuple[Placed, ...]]
 """A view, and the items that changed with it."""
 
 
-def cuts_of(cuts: tuple[WayBack, ...], new: WayBack) -> tuple[WayBack, ...]:
-    """Give the ways back that count after one more: those that it goes back to before have left, too."""
-    return (*(cut for cut in cuts if cut.seq <= new.to), new)
+def cuts_of(ways: tuple[WayBack, ...]) -> tuple[WayBack, ...]:
+    """Give those of all ways back that count: the last, and before it those that none of these has left behind."""
+    cuts: list[WayBack] = []
+    for way in reversed(ways):
+        if not cuts or way.seq <= cuts[-1].to:
+            cuts.append(way)
+    return tuple(reversed(cuts))

@@ -83,6 +83,13 @@ _LONG, _BEGINNING = 12, 10
 """Lines of a message that are shown whole, and those that are shown of a longer one."""
 
 
+class Undone(Struct, frozen=True):
+    """What left the conversation: its first and last step, if any, and whether that can be taken back."""
+
+    steps: tuple[int, int] | None
+    can_return: bool
+
+
 def is_shown(placed: Placed) -> bool:
     """Whether the page shows an item among the others."""
     match placed.item:
@@ -98,22 +105,20 @@ def item_html(
     *,
     is_open: bool,
     session: str = "",
-    begins_undone: bool = False,
+    undone: Undone | None = None,
     job: SeenJob | None = None,
 ) -> str:
     """Give an item as HTML; one that is gone is an empty element that keeps its place.
 
     Unless the session `is_open` nothing of it goes on. `session` is the id that its links to files lead to, if any.
-    With it what left the conversation `begins_undone`. A call left the `job` in the background, as far as is known.
+    What was `undone` begins with it. A call left the `job` in the background, as far as is known.
     """
     item = placed.item
     parts = {"kind": "gone"} if item is None else _parts(item, view, is_open=is_open)
     if isinstance(item, CallItem) and job_begun(item.changed):
         parts |= _in_background(job, is_open=is_open)
     left = view.has_left(placed)
-    return render(
-        "item.html", position=placed.position, left=left, begins_undone=begins_undone, session=session, **parts
-    )
+    return render("item.html", position=placed.position, left=left, undone=undone, session=session, **parts)
 
 
 def in_milliseconds(at: float) -> int:
@@ -289,7 +294,9 @@ def _card(item: CallItem, *, is_open: bool, waits: bool) -> dict[str, Any]:
     changed = item.changed
     preview = changed.preview
     done = changed.status is CallStatus.FINISHED
-    asks = changed.status is CallStatus.ASKING  # the question below shows it, and nothing has come of it yet
+    asks = changed.status is CallStatus.ASKING  # nothing has come of it yet
+    if asks and is_open:
+        return {"kind": "gone"}  # the question below shows all of it
     result = None if asks else changed.result
     text = output_of_command(item.output if result is None else _printed(changed, result)[:_SHOWN_RESULT])
     bad = result is not None and result.outcome in _BAD

@@ -64,10 +64,9 @@ class PageColumn(Struct, frozen=True, kw_only=True):
 
 
 def whole_column(book: SessionBook, session_id: str = "", *, look: str = "") -> PageColumn:
-    """Make the column of a whole page, with what stands below its sessions, and what the bar of a session counts."""
+    """Make the column of a whole page, with what stands below its sessions."""
     column = page_column(book, session_id, look=look)
-    row = None if column.row is None else _with_counts(column.row)
-    return replace(column, row=row, today=today_words(), batch=batch_reached())
+    return replace(column, today=today_words(), batch=batch_reached())
 
 
 def page_column(book: SessionBook, session_id: str = "", *, look: str = "") -> PageColumn:
@@ -92,7 +91,7 @@ def page_column(book: SessionBook, session_id: str = "", *, look: str = "") -> P
     return PageColumn(
         groups=[(name, list(map(with_branch, group)), count) for name, group, count in groups],
         current=session_id,
-        row=with_branch(session_row(book, session_id, rows)) if session_id else None,
+        row=_with_counts(with_branch(session_row(book, session_id, rows))) if session_id else None,
         waiting=waiting + sum(row.sign == ASKED for row in rows),
         gone=bool(session_id) and session_id not in {row.id for row in rows} and book.is_deleted(session_id),
         listed=listed,
@@ -125,7 +124,8 @@ def _by_project(rows: Sequence[PageRow]) -> list[tuple[str, Sequence[PageRow], i
 def _with_counts(row: PageRow) -> PageRow:
     """Add what the views of a session count: the files that it changed, and its subagents."""
     with suppress(TreadleError, OSError), session_log(row.id) as (_, store):
-        return replace(row, files=own_files(store, row.id), subagents=count_subagents(store, row.id))
+        files = row.files if row.open else own_files(store, row.id)
+        return replace(row, files=files, subagents=count_subagents(store, row.id))
     return row
 
 

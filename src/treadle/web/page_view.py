@@ -10,14 +10,21 @@ from treadle.present.call_words import answer_words
 from treadle.present.item_book import ItemBook, is_settled, with_begun_reply
 from treadle.present.items import CallItem, Placed, ProblemItem
 from treadle.present.job_words import job_begun
-from treadle.present.view import SessionView
+from treadle.present.view import SessionView, WayBack
 from treadle.present.words import elsewhere
 from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.messages import Message, Text, ToolUse
-from treadle.protocol.notifications import MessageDone, Notification, PromptDelivered, QuestionClosed
+from treadle.protocol.notifications import (
+    ConversationRewound,
+    FilesRestored,
+    MessageDone,
+    Notification,
+    PromptDelivered,
+    QuestionClosed,
+)
 from treadle.protocol.permissions import OptionKind
-from treadle.web.item_html import CallNote, is_shown, item_html, note_of_call
+from treadle.web.item_html import CallNote, Undone, is_shown, item_html, note_of_call
 from treadle.web.seen_jobs import SeenJob, look_at_jobs
 
 _MOST_ANSWERED = 200
@@ -43,6 +50,10 @@ class PageContent(ItemBook):
         self._words: dict[str, str] = {}
         self._is_open, self._session = is_open, session
         self._html: dict[int, tuple[int, str]] = {}
+        self._steps: list[tuple[int, int]] = []
+        """The event of each step's reply, and its number."""
+        self._back: WayBack | None = None
+        """The last way back, until the session works on."""
         self._begun: dict[int, int] = {}
         """Where the calls are that left something in the background, by its number."""
         self._jobs: dict[int, SeenJob | None] = {}
@@ -59,15 +70,30 @@ class PageContent(ItemBook):
                 self.delivered.add(prompt_id)
             case QuestionClosed() as closed:
                 self._note_answer(closed)
-            case MessageDone(message=message):
+            case MessageDone(message=message, step=step):
                 self._words = dict(_words_before(message))
+                self._steps.append((stamped.seq, step))
             case _:
                 pass
         changed = super().take(stamped)
         for placed in changed:
             if isinstance(placed.item, CallItem) and (number := job_begun(placed.item.changed)):
                 self._begun[number] = placed.position
-        return changed
+        return (*changed, *self._follow_way_back(stamped.notification))
+
+    def _follow_way_back(self, notification: Notification) -> Sequence[Placed]:
+        """Note whether the last way back can be undone; gives the items that say so no more."""
+        match notification:
+            case ConversationRewound():
+                self._back = self.view.cuts[-1]
+            case PromptDelivered() | MessageDone() | FilesRestored(conversation=False) if self._back is not None:
+                self._back = None
+                begun = [replace(one, version=self.view.version) for one in self._items if self._begun_undone(one)]
+                self._keep(begun)
+                return begun
+            case _:
+                pass
+        return ()
 
     @property
     def has_jobs(self) -> bool:
@@ -101,12 +127,12 @@ class PageContent(ItemBook):
         return self._words.get(call_id, "")
 
     def _moved_by(self, cuts: object) -> Iterator[Placed]:
-        """Give also those items of which what was undone begins with another one now."""
+        """Give also those items with which something undone begins, or did."""
         before = replace(self.view, cuts=cuts)
         above = above_before = False
         for placed in self._items:
             now, then = self.view.has_left(placed), before.has_left(placed)
-            if now != then or (now and above != above_before):
+            if now != then or (now and not (above and above_before)):
                 yield replace(placed, version=self.view.version)
             if is_shown(placed):
                 above, above_before = now, then
@@ -134,11 +160,8 @@ class PageContent(ItemBook):
         """Give an item as HTML; each version is made once, however many browsers look."""
         version, html = self._html.get(placed.position, (-1, ""))
         if version != placed.version:
-            begins = self._begins_undone(placed)
-            job = self._job_of(placed)
-            html = item_html(
-                placed, self.view, is_open=self._is_open, session=self._session, begins_undone=begins, job=job
-            )
+            undone, job = self._begun_undone(placed), self._job_of(placed)
+            html = item_html(placed, self.view, is_open=self._is_open, session=self._session, undone=undone, job=job)
             self._html[placed.position] = placed.version, html
         return html
 
@@ -146,12 +169,16 @@ class PageContent(ItemBook):
         number = job_begun(placed.item.changed) if isinstance(placed.item, CallItem) else 0
         return self._jobs.get(number) if self._begun.get(number) == placed.position else None
 
-    def _begins_undone(self, placed: Placed) -> bool:
-        """Whether an item has left the conversation, and the one that is shown above it has not."""
-        if not self.view.has_left(placed):
-            return False
+    def _begun_undone(self, placed: Placed) -> Undone | None:
+        """Say what begins with an item that has left the conversation where the one that is shown above it has not."""
+        cut = next((one for one in reversed(self.view.cuts) if one.to < placed.seq < one.seq), None)
+        if cut is None:
+            return None
         above = next(filter(is_shown, reversed(self.before(placed.position, _LOOKED_AT))), None)
-        return above is None or not self.view.has_left(above)
+        if above is not None and self.view.has_left(above):
+            return None
+        steps = [step for seq, step in self._steps if cut.to < seq < cut.seq]
+        return Undone(steps=(steps[0], steps[-1]) if steps else None, can_return=bool(steps) and cut == self._back)
 
 
 def _words_before(message: Message) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,9 @@
 """What is true of an open session beside what stands on its page: for its own screen, and for the list of sessions."""
 
 import time
+from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -23,13 +25,15 @@ from treadle.protocol.permissions import Mode
 from treadle.web.item_html import in_milliseconds
 from treadle.web.page_keys import Visitor
 from treadle.web.page_session import PageSession
+from treadle.web.templating import render
 
 
 def page_status(page: PageSession, who: Visitor, place: int = 0) -> dict[str, Any]:
     """Give what the screen of a session shows all the time, to a browser; `place` is the one in a service's queue."""
     status, facts = page.session.status, page.content.view
     return {
-        "phase": status.phase.value,
+        "doing": _doing(status.phase, asks=bool(status.questions), checking=status.checking),
+        "listens": status.phase is Phase.AWAITING_LLM_RESPONSE,
         "active": status.turn_active,
         "stopped": not status.turn_active and facts.stop == TurnStop.CANCELLED,
         "stops": status.turn_active or status.checking or status.phase is Phase.COMPACTING,
@@ -52,8 +56,27 @@ def page_status(page: PageSession, who: Visitor, place: int = 0) -> dict[str, An
         "tries": _tries(facts),
         "retry_at": None if facts.retry is None or facts.retry.at is None else in_milliseconds(facts.retry.at),
         "queue": [*map(_queued, status.queue), *({**_queued(one), "held": True} for one in status.held)],
-        "todo": [{"text": todo.text, "done": todo.done, "depth": todo.depth} for todo in todo_of(status.checklist)],
+        **_plan(status.checklist),
         "questions": page.cards(who),
+    }
+
+
+def _doing(phase: Phase, *, asks: bool, checking: bool) -> str:
+    """Say what goes on; that words come is seen where they come."""
+    if asks:
+        return _DOING[Phase.AWAITING_USER_CONFIRMATION]
+    return CHECKING_GOAL if checking else _DOING.get(phase, "Working")
+
+
+@lru_cache(maxsize=64)
+def _plan(checklist: str) -> Mapping[str, str]:
+    """Give the plan as HTML with how much of it is done, in figures and in words; empty without one."""
+    todo = todo_of(checklist)
+    done = sum(one.done for one in todo)
+    return {
+        "plan": render("plan.html", todo=todo) if todo else "",
+        "planned": f"{done}/{len(todo)}" if todo else "",
+        "planned_words": f"{done} of {len(todo)}",
     }
 
 
@@ -116,6 +139,16 @@ def _context(used: int, window: int | None) -> str:
 _ROUGHLY = 100
 """Tokens; what stands for fewer is not sent anew."""
 
+_DOING = {
+    Phase.ASSEMBLING_CONTEXT: "Preparing",
+    Phase.AWAITING_LLM_RESPONSE: "Thinking",
+    Phase.JUDGING: "Checking",
+    Phase.AWAITING_USER_CONFIRMATION: "Waits for your answer",
+    Phase.EXECUTING_TOOL: "Running",
+    Phase.COMPACTING: "Making room in the context",
+    Phase.CANCELLING: "Stopping",
+}
+
 _CHIPS = {
     SessionState.WAITING: "Needs you",
     SessionState.WORKING: "Working",
@@ -176,5 +209,6 @@ def listed_state(page: PageSession) -> dict[str, Any]:
         "model": status.model,
         "added": facts.added,
         "removed": facts.removed,
+        "files": facts.files,
         "waiting": len(status.questions),
     }

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 
 from msgspec import Struct
 
@@ -73,6 +74,22 @@ def _require_no_work(store: Store, session_id: str, seen: int) -> None:
         "The session has newer work than what was shown here. Nothing was restored.",
         why=f"It has {since} more since then." if since else "Files were kept or restored since then.",
         fix="Look again in its timeline, and restore to a step there.",
+    )
+
+
+def undo_of_restore(session_id: str) -> tuple[Restore, int]:
+    """Give the wish that undoes the last way back, and the event with which that was gone; raises `SessionError`."""
+    with closing(open_store()) as store:
+        row = store.find(session_id)
+        for seq, _, raw, version in reversed(store.of_types(row.id, (tag_of(Restore),))):
+            wanted = event_data(raw, version)
+            if isinstance(wanted, Restore) and wanted.conversation:
+                return _undoing(store, row.id, seq - 1, wanted), _last_restored(store, row.id)
+    raise SessionError(
+        "nothing-to-undo",
+        "This cannot be undone.",
+        why="Nothing was restored in this session.",
+        fix="Restore to a step in the timeline.",
     )
 
 

@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from treadle.door.history import undo_of_restore
 from treadle.door.open_session import Reach
 from treadle.door.opening import session_log
 from treadle.door.past import Points, copy_whole
@@ -218,11 +219,16 @@ async def _restore(request: Request) -> Response:
 
 class _Turn(Struct):
     turn: int
+    """0 stands for the last way back."""
 
 
 async def _undo(request: Request) -> Response:
-    """Take back what a turn changed in the files, the last one, which the person saw the end of."""
+    """Take back what a turn changed in the files, the last one, which the person saw the end of, or a way back."""
     last = await body_of(request, _Turn)
+    if not last.turn:
+        wish, seen = await asyncio.to_thread(undo_of_restore, request.path_params["session_id"])
+        went = await restore_in(request, wish, seen=seen)
+        return answer(went_back_words(request.path_params["session_id"], went))
 
     def wanted() -> tuple[int, str]:
         with session_log(request.path_params["session_id"]) as (row, store):

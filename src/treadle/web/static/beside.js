@@ -2,25 +2,14 @@
 
 import { get, send, tell } from "./app.js";
 import { at } from "./entering.js";
-import { fragment, icon, made, morph, pressed, put } from "./morph.js";
+import { count, fragment, icon, made, morph, pressed, put } from "./morph.js";
 import { intoMessage, keep, kept } from "./pages.js";
 
 const palette = () => import("./palette.js"); // without it the rest works
 
 const id = (name) => document.getElementById(name);
+const FULL = 90; // percent of the context from which it needs a look
 const MOVES = "pre, table, .diff, input, textarea, [role=tablist]"; // what a finger moves itself
-
-function list(name, rows, fill) {
-  const section = id(name);
-  section.hidden = rows.length === 0;
-  section.querySelector("ul").replaceChildren(
-    ...rows.map((row, at) => {
-      const one = made("li");
-      fill(one, row, at);
-      return one;
-    }),
-  );
-}
 
 function button(label, about, does, sign = "") {
   const one = pressed(sign ? "" : label, does, { className: sign ? "bare ico" : "small", title: sign ? label : "" });
@@ -34,7 +23,7 @@ export function beside(session) {
   const path = `/s/${session}`;
   let modes = [];
   let [queued, waits] = ["", []];
-  let todo = "";
+  let plan = "";
   let changed = "";
 
   function show(status) {
@@ -56,25 +45,23 @@ export function beside(session) {
       changed = figures;
       readChanges();
     }
-    showTodo(status.todo);
+    showPlan(status);
     showQueue(status.queue);
   }
 
   function showShare({ share: part }) {
-    const share = id("share");
-    const known = part !== null;
-    share.hidden = !known;
+    const [share, known] = [id("share"), part !== null];
+    share.toggleAttribute("hidden", !known);
     id("show-context").hidden = !known;
     if (!known) return;
-    share.value = part;
+    share.ariaValueNow = String(part);
+    share.lastElementChild.setAttribute("width", `${part}%`);
     id("ring").setAttribute("stroke-dasharray", `${(part * 37.7) / 100} 40`);
     put(id("share-words"), `${part}%`);
     count("context", `${part}%`);
-    id("tab-context").classList.toggle("needs", part >= share.high);
+    id("tab-context").classList.toggle("needs", part >= FULL);
     id("show-context").setAttribute("aria-label", `Context: ${part}%`);
   }
-
-  const count = (name, text) => document.querySelectorAll(`[data-count="${name}"]`).forEach((one) => put(one, text));
 
   // ---- the panel: its tabs, kept for this session, and the changes with the diff of one file
 
@@ -92,7 +79,7 @@ export function beside(session) {
     id("foot-context").hidden = name !== "context";
     if (!by) return;
     sessionStorage.setItem(TAB, name);
-    history.replaceState(null, "", `#${name}`);
+    history.replaceState(null, "", name === "changes" && path_ ? `#changes=${encodeURI(path_)}` : `#${name}`);
   }
 
   let left = Infinity; // where the conversation was left; its end moves on meanwhile
@@ -127,6 +114,7 @@ export function beside(session) {
     if (file && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
       event.preventDefault();
       path_ = file.dataset.path;
+      tab("changes");
       readChanges();
     }
   });
@@ -160,21 +148,32 @@ export function beside(session) {
       all[(all.indexOf(document.activeElement) + by + all.length) % all.length]?.focus();
     });
   }
-  const [named, before] = [location.hash.slice(1), sessionStorage.getItem(TAB)];
+  const [, named = "", file = ""] = /^#([a-z]+)(?:=(.*))?$/.exec(location.hash) ?? [];
+  const before = sessionStorage.getItem(TAB);
+  path_ = decodeURIComponent(file);
   if (document.querySelector(`[data-tab="${CSS.escape(named)}"]`)) tab(named);
   else if (before) tab(before, false);
   if (named) viewNamed();
 
   const toggle = id("show-panel");
+  const isOver = () => document.body.classList.contains("with-panel");
   function panel(open) {
     document.body.classList.toggle("with-panel", open);
     toggle.setAttribute("aria-expanded", String(open));
+    if (open) id("panel").focus({ preventScroll: true });
   }
-  toggle.addEventListener("click", () => panel(!document.body.classList.contains("with-panel")));
+  toggle.addEventListener("click", () => panel(!isOver()));
   id("show-context").addEventListener("click", () => {
     panel(true);
     tab("context");
-    id("panel").focus({ preventScroll: true });
+  });
+  // Where it lies over the conversation, Esc and a click beside it put it away.
+  document.addEventListener("click", ({ target }) => isOver() && !target.closest("#panel, #show-panel, #show-context, dialog") && panel(false));
+  id("panel").addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !isOver() || event.defaultPrevented) return;
+    event.preventDefault();
+    panel(false);
+    toggle.focus();
   });
 
   // ---- its width: dragged, or with the arrow keys, and kept by this browser
@@ -212,19 +211,13 @@ export function beside(session) {
   });
   readChanges();
 
-  function showTodo(rows) {
-    if (JSON.stringify(rows) === todo) return;
-    todo = JSON.stringify(rows);
-    const done = rows.filter((one) => one.done).length;
-    put(id("todo-count"), `${done} of ${rows.length}`);
-    count("plan", rows.length ? `${done}/${rows.length}` : "");
-    const next = rows.findIndex((one) => !one.done);
-    list("todo", rows, (row, one) => {
-      const isNext = rows.indexOf(one) === next;
-      row.className = `${one.done ? "done" : isNext ? "next" : ""} depth-${Math.min(3, one.depth)}`;
-      const sign = made("span", one.done ? "✓" : "", { className: one.done ? "tick" : isNext ? "spin" : "dot" });
-      row.append(sign, one.text);
-    });
+  function showPlan({ plan: html, planned, planned_words }) {
+    if (html === plan) return;
+    plan = html;
+    id("todo").hidden = !html;
+    id("todo").querySelector("ul").replaceChildren(fragment(html));
+    put(id("todo-count"), planned_words);
+    count("plan", planned);
     plain();
   }
 
@@ -241,21 +234,28 @@ export function beside(session) {
     if (JSON.stringify(rows) === queued && !again) return;
     queued = JSON.stringify(rows);
     const focused = document.activeElement;
-    list("queue", rows, (row, one, at) => {
-      if (edited[one.id]) return edit(row, one);
-      const goes = (label, sign, said) => button(label, one.text, () => send(`${path}/queue`, { id: one.id, ...said }), sign);
-      const words = one.more ? `${one.text}\n+ ${one.more} ${one.more === 1 ? "image" : "images"}` : one.text;
-      row.append(
-        made("span", one.held ? "held" : one.steer ? "next step" : "after this turn", { className: "when" }),
-        made("span", words, { className: "words", title: one.text }),
-        button("Change", one.text, () => edit(row, one).focus(), "pencil"),
-        ...(at && !one.held && rows[at - 1].steer === one.steer ? [goes("Send before the one above", "up", { send: one.steer ? "steer" : "queue", place: at - 1 })] : []),
-        one.held ? goes("Send now", "", {}) : one.steer ? goes("Send after this turn", "clock", {}) : goes("Send at the next step", "right", { send: "steer" }),
-        goes("Remove", "x", { text: "" }),
-      );
-    });
+    const lines = rows.map(() => made("li"));
+    id("queue").hidden = rows.length === 0;
+    id("queue").querySelector("ul").replaceChildren(...lines);
+    rows.forEach((one, at) => (edited[one.id] ? edit(lines[at], one) : offer(lines[at], one, at, rows[at - 1]?.steer)));
     (focused.isConnected ? focused : id("text")).focus({ preventScroll: true }); // a field keeps its place while others come and go
     if (document.body.dataset.opened !== undefined) for (const one of Object.keys(edited)) if (edited[one] && !rows.some(({ id }) => id === one)) giveBack(one);
+  }
+
+  /** Say of a message when it goes, which a click on that changes, and what else can be done with it. */
+  function offer(row, { id: one, text, more: files, held, steer }, at, above) {
+    const goes = (label, sign, said) => button(label, text, () => send(`${path}/queue`, { id: one, ...said }), sign);
+    const when = held ? made("span", "held") : goes(steer ? "next step" : "after this turn", "", steer ? {} : { send: "steer" });
+    when.classList.add("when");
+    when.title = held ? "" : steer ? "Send after this turn" : "Send at the next step";
+    row.append(
+      when,
+      made("span", files ? `${text}\n+ ${files} ${files === 1 ? "image" : "images"}` : text, { className: "words", title: text }),
+      button("Change", text, () => edit(row, { id: one, text }).focus(), "pencil"),
+      ...(above === steer && !held ? [goes("Send before the one above", "up", { send: steer ? "steer" : "queue", place: at - 1 })] : []),
+      ...(held ? [goes("Send now", "", {})] : []),
+      goes("Remove", "x", { text: "" }),
+    );
   }
 
   /** Bring what was written in a message that does not wait any more into the message field. */

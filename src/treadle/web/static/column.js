@@ -3,7 +3,7 @@
 import { sessionDone } from "./doing.js";
 import { at, keepLook, shownSession } from "./entering.js";
 import { lost } from "./line.js";
-import { fragment, morph, put } from "./morph.js";
+import { count, fragment, morph, put } from "./morph.js";
 import { intoMessage, keep, kept } from "./pages.js";
 
 const page = document.documentElement;
@@ -31,8 +31,8 @@ async function read() {
   morph(place, fresh);
   if (place.querySelector("[data-gone]")) return void (intoMessage("", document.getElementById("text")?.value), location.reload());
   note();
-  const named = place.querySelector("[data-title]")?.dataset.title; // also of a session that is not listed
-  if (named) put(document.getElementById("title"), named);
+  const own = place.querySelector("[data-title]")?.dataset; // also of a session that is not listed
+  if (own) put(document.getElementById("title"), own.title), showFiles(own.files);
   document.dispatchEvent(new Event("column"));
 }
 
@@ -57,8 +57,17 @@ function note() {
 note();
 document.addEventListener("visibilitychange", note);
 
+let files = place.querySelector("[data-files]")?.dataset.files;
+
+/** Show how many files a session changed, where its record says another number than before. */
+function showFiles(now) {
+  if (now !== files) count("changes", Number(now) || "");
+  files = now;
+}
+
 function showBar(state) {
   if (!state || !chip) return;
+  showFiles(String(state.files));
   chip.className = `chip ${state.sign}`;
   put(chip, state.words);
   chip.title = state.why;

@@ -11,7 +11,7 @@ const askTrust = async (...said) => (await import("./trust.js")).askTrust(...sai
 
 const text = document.getElementById("text");
 const menu = document.getElementById("menu");
-const hint = document.getElementById("hint");
+const [hint, half] = ["hint", "half"].map((id) => document.getElementById(id));
 const shown = document.getElementById("shown");
 const pasted = document.getElementById("images");
 const chooser = document.getElementById("files");
@@ -153,7 +153,7 @@ export function composer(session, { isActive, stopped = () => false, followed, m
   });
 
   let waits = false;
-  const dropAgain = () => hint.textContent.startsWith("Esc") && (hint.textContent = "");
+  const dropAgain = () => (half.textContent = "");
 
   /** Say in the empty field what comes of a message. */
   function invite(asks = waits) {
@@ -201,13 +201,13 @@ export function composer(session, { isActive, stopped = () => false, followed, m
   // ---- stopping: with the button, or with Esc twice
 
   async function stop() {
-    hint.textContent = "";
+    dropAgain();
     if ((await send(`/s/${session}/interrupt`)) && !fromFinger.matches) text.focus();
   }
 
   document.addEventListener("half-key", ({ detail: { name, within } }) => {
     if (name !== "Esc") return;
-    hint.textContent = "Esc again stops.";
+    half.textContent = "Esc again stops.";
     setTimeout(dropAgain, within);
   });
 

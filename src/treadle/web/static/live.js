@@ -186,7 +186,8 @@ items.addEventListener("click", async (event) => {
   const undo = event.target.closest("[data-undo]");
   if (!undo) return;
   const said = await during(undo, send(`/s/${session}/undo`, { turn: Number(undo.dataset.undo) }));
-  if (said) showRestored(session, said, () => {}, undo.closest(".done").querySelector(".undone"));
+  const place = undo.closest(".done")?.querySelector(".undone");
+  if (said && place) showRestored(session, said, () => {}, place);
 });
 
 /** Drop items at one end where there are too many. */
@@ -232,10 +233,10 @@ earlier.addEventListener("click", lookBack);
 async function named() {
   const position = Number(/^#i(\d+)$/.exec(location.hash)?.[1] ?? NaN);
   if (Number.isNaN(position)) return;
-  follow(false);
   if (position < first || position > last) await read({ before: position + AROUND });
   const item = document.getElementById(location.hash.slice(1));
   if (!item) return;
+  follow(false);
   item.querySelector("details")?.setAttribute("open", "");
   item.tabIndex = -1;
   item.focus({ preventScroll: true });
@@ -245,16 +246,6 @@ addEventListener("hashchange", named);
 new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && window.scrollY < lastTop + 1 && !following && lookBack()).observe(earlier);
 
 // ---- what is true of the session
-
-const WORDS = {
-  ASSEMBLING_CONTEXT: "Preparing",
-  AWAITING_LLM_RESPONSE: "Thinking",
-  JUDGING: "Checking",
-  AWAITING_USER_CONFIRMATION: "Waits for your answer",
-  EXECUTING_TOOL: "Running",
-  COMPACTING: "Making room in the context",
-  CANCELLING: "Stopping",
-};
 
 const side = beside(session);
 const writing = composer(session, { isActive: () => status?.active ?? false, stopped: () => status?.stopped, followed: toNewest });
@@ -392,8 +383,8 @@ function tick() {
   if (!status) return;
   const retry = status.retry && `${status.retry}${left(status.retry_at) ? ` in ${span(left(status.retry_at))}` : ""}`;
   const asks = status.questions.length > 0;
-  const growing = items.querySelector(".growing") !== null && status.phase === "AWAITING_LLM_RESPONSE";
-  const doing = retry || (asks ? WORDS.AWAITING_USER_CONFIRMATION : growing ? "Writing" : (status.checking || (WORDS[status.phase] ?? "Working")));
+  const writes = status.listens && !asks && items.querySelector(".growing") !== null;
+  const doing = retry || (writes ? "Writing" : status.doing);
   const works = status.active || status.checking;
   const was = `Was ${asks ? "waiting for your answer" : retry ? "waiting" : doing.charAt(0).toLowerCase() + doing.slice(1)}`;
   put(now, works ? (lost() ? was : doing) : "");

@@ -24,6 +24,9 @@ function zoned(part) {
 }
 zoned(document);
 
+/** Put a figure wherever it stands. */
+export const count = (name, figure) => document.querySelectorAll(`[data-count="${name}"]`).forEach((one) => put(one, figure));
+
 /** Make one element. */
 export const parsed = (html) => fragment(html).firstElementChild;
 
