@@ -1,6 +1,7 @@
 """What is asked for a subagent says whose it is, and says nothing twice."""
 
 import pytest
+from msgspec.structs import replace
 
 from treadle.present.question_words import asked_in_words, in_short
 from treadle.protocol.permissions import Question, QuestionKind
@@ -35,3 +36,10 @@ def test_a_call_of_a_subagent_is_what_is_asked_about() -> None:
     question = asked(QuestionKind.PERMISSION, "Create a.txt", call="c")
     assert asked_in_words(question, ("/p",)).title == "Create a.txt?"
     assert in_short(question) == "create a.txt"
+
+
+def test_of_subagents_of_one_agent_the_question_says_which_one_asks() -> None:
+    question = replace(asked(QuestionKind.PERMISSION, "Create a.txt", call="c"), task=f"Port\n{'the options ' * 9}")
+    assert asked_in_words(question, ("/p",)).why[0] == (
+        "From a subagent: worker, “Port the options the options the options the options the op…”."
+    )

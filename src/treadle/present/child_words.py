@@ -1,6 +1,7 @@
 """What a subagent does and how it ended, in a line."""
 
-from treadle.present.words import spent
+from treadle.present.escape import printable
+from treadle.present.words import clip_text, spent
 from treadle.protocol.children import LEFT_WITH_ORIGINAL, ChildOutcome
 from treadle.protocol.notifications import BY_HOOK, ChildChanged
 
@@ -16,8 +17,6 @@ _ENDED = {
 
 def child_line(child: ChildChanged) -> str:
     """Say where a subagent is: `explore, "Find the callers of f": reads src/f.py, 3 steps, $0.01`."""
-    task = " ".join(child.task.split())
-    task = task if len(task) <= _TASK else f"{task[: _TASK - 1]}…"
     facts = [_where(child)]
     if child.steps:
         facts.append("1 step" if child.steps == 1 else f"{child.steps} steps")
@@ -26,7 +25,24 @@ def child_line(child: ChildChanged) -> str:
         facts.append("1 file changed" if child.files == 1 else f"{child.files} files changed")
     if child.kept:
         facts.append(f"{child.kept}: treadle copies apply {child.session_id}")
-    return f'{child.agent}, "{task}": {", ".join(facts)}'
+    return f'{child.agent}, "{task_words(child.task)}": {", ".join(facts)}'
+
+
+def task_words(task: str) -> str:
+    """Name a task in a few words."""
+    return clip_text(task, _TASK)
+
+
+def asker_words(agent: str, task: str) -> str:
+    """Say which subagent asks: several may have the same agent."""
+    named = f", “{task_words(task)}”" if task else ""
+    return printable(f"From a subagent: {agent}{named}.")
+
+
+def role_words(agent: str, *, in_copy: bool, reads: bool) -> str:
+    """Say which agent it is, and what it may do: write in a copy of the folder, or only read."""
+    may = "writes in a copy" if in_copy else "only reads" if reads else ""
+    return ", ".join(filter(None, (agent, may)))
 
 
 def child_parts(child: ChildChanged) -> tuple[str, str, str, str, str]:
@@ -38,13 +54,18 @@ def child_parts(child: ChildChanged) -> tuple[str, str, str, str, str]:
 
 def _where(child: ChildChanged) -> str:
     if child.outcome is None:
-        return child.doing or "begins"
+        return doing_words(child)
     if child.why == LEFT_WITH_ORIGINAL:
         return child.why
     words = _ENDED[child.outcome]
     if child.why.startswith(BY_HOOK):
         return f"stopped by {child.why}"
     return f"{words} {child.why or 'without a reason'}" if words.endswith(":") else words
+
+
+def doing_words(child: ChildChanged) -> str:
+    """Say what a subagent does that has not ended."""
+    return child.doing or ("continues" if child.steps else "begins")
 
 
 def child_note(child: ChildChanged) -> str:

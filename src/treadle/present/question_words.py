@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle.present.child_words import asker_words
 from treadle.present.escape import exact, exact_line, printable
 from treadle.present.figures import diff_figures, shown_figures
 from treadle.present.forms import form_lines
@@ -99,14 +100,14 @@ def once(question: Question) -> str:
 
 def asked_in_words(question: Question, roots: Sequence[str]) -> QuestionWords:
     """Put a question as asked in a workspace into words; of a subagent's it says whose it is."""
-    words, asks = _in_words(question, roots), f"From a subagent: {printable(question.agent)}."
+    words = _in_words(question, roots)
     if not question.child:
         return words
     beside: Sequence[str] = ()
     if _brings_in(question):
         title, *beside = printable(question.text).splitlines()
         words = replace(words, title=title)
-    return replace(words, why=(asks, *beside, *words.why))
+    return replace(words, why=(asker_words(question.agent, question.task), *beside, *words.why))
 
 
 def _brings_in(question: Question) -> bool:

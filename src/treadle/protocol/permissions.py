@@ -168,8 +168,8 @@ class Question(Record, frozen=True, kw_only=True):
     besides, once more about what no view can show. Where a limit is reached, `more` is what a yes gives, in words:
     `up to $10.00`. A summary is asked about with its text as the preview. An elicitation comes from a running call:
     it wants `arguments` of a `form`, which is a flat JSON Schema of an object, or a `url` to be opened; `offers` are
-    what a lasting yes to it allows. What a subagent asks has its session as `child`, its `agent`, and the name of the
-    `tool` and the id of its `child_call` where it is about a call.
+    what a lasting yes to it allows. What a subagent asks has its session as `child`, its `agent` and its `task`, and
+    the name of the `tool` and the id of its `child_call` where it is about a call.
     """
 
     id: str
@@ -190,6 +190,7 @@ class Question(Record, frozen=True, kw_only=True):
     offers: tuple[Allowance, ...] = ()
     child: str = ""
     agent: str = ""
+    task: str = ""
     tool: str = ""
     child_call: str = ""
 

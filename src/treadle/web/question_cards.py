@@ -71,10 +71,14 @@ class AskedButton(Struct, frozen=True, kw_only=True):
 
 
 class WhyBlock(Struct, frozen=True):
-    """Lines of what is said of a question: a sentence, or the lines that its command printed."""
+    """Lines of what is said of a question: a sentence, or the lines that its command printed.
+
+    `leads_to` is the session that a sentence is about, empty where there is none.
+    """
 
     text: str
     printed: bool = False
+    leads_to: str = ""
 
 
 class AskedPiece(Struct, frozen=True):
@@ -215,6 +219,13 @@ def why_blocks(question: Question, words: QuestionWords) -> list[WhyBlock]:
 
     Of the reasons of something dangerous the first stands there already; the others are under why it asks.
     """
+    if question.child:
+        whose, *rest = words.why
+        own = msgspec.structs.replace(question, child="")
+        return [
+            WhyBlock(whose, leads_to=question.child),
+            *why_blocks(own, msgspec.structs.replace(words, why=(*rest,))),
+        ]
     if question.copy is None:
         return [WhyBlock(line) for line in words.why if line not in words.others]
     found = groupby(words.why, key=lambda line: line.startswith(PRINTED))

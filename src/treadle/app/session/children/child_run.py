@@ -235,6 +235,7 @@ class ChildRun:
             question if self.names is None else self.names.question(question),
             child=started.session_id,
             agent=started.agent,
+            task=started.task,
             tool=self._tools.get(question.call_id, ""),
             child_call=question.call_id,
         )

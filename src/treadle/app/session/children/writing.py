@@ -274,6 +274,7 @@ async def _answer(started: ChildStarted, wanted: MergeOutcome, by: Approving, ch
         arguments={_BLOCKS: blocks} if blocks else {},
         child=started.session_id,
         agent=started.agent,
+        task=started.task,
     )
     reply = await by.ask(Asked(text=question.text, relayed=question, outlives=started.background))
     if reply.answer is None:
