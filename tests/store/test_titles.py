@@ -30,6 +30,12 @@ def test_a_title_is_one_short_line_that_can_be_kept_and_is_never_empty(text: str
     assert (len(title.splitlines()), title.encode().decode()) == (1, title)
 
 
+def test_a_long_title_is_cut_between_two_words_and_says_so() -> None:
+    words = f"{'word ' * 15}wordword and more"
+    assert title_of((Text(text=words),)) == f"{'word ' * 14}word…"
+    assert title_of((Text(text="x" * 90),)) == f"{'x' * 79}…"
+
+
 async def test_the_first_prompt_gives_the_title_and_later_ones_do_not_change_it(tmp_path: Path) -> None:
     store = Store(tmp_path / "db")
     await store.create(row("s"))

@@ -28,7 +28,10 @@ _NAMED = 5
 def title_of(content: Sequence[UserContent]) -> str:
     """Give the title that a prompt makes: one line, never empty."""
     text = next((block.text for block in without_own_commands(content) if isinstance(block, Text)), "")
-    line = " ".join(text[: 16 * _LONGEST].split())[:_LONGEST]
+    line = " ".join(text[: 16 * _LONGEST].split())
+    if len(line) > _LONGEST:
+        kept = line[: _LONGEST - 1]
+        line = f"{kept.rpartition(' ')[0] or kept}…"
     return line.encode(errors="replace").decode() or _UNTITLED
 
 
