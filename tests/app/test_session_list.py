@@ -12,8 +12,8 @@ from treadle.app.reports.known_sessions import (
     how_it_ended,
     listed_runs,
     listed_sessions,
-    state_words,
 )
+from treadle.app.reports.listed_words import state_words
 from treadle.present.fold import fold_notification
 from treadle.present.view import SessionView
 from treadle.protocol.attach import Stamped

@@ -30,13 +30,16 @@ async def test_a_subagent_has_a_lane_that_leads_to_its_conversation(
         await idle(page)
         path = f"/s/{page.session.id}/agents"
         html = await visit.get(path)
-        (lane,) = re.findall(r'<li class="lane depth-0" id="l-([^"]+)">', html)
-        assert "<dt>Working</dt><dd>0 of 1</dd>" in html
+        (lane,) = re.findall(r'<li class="lane" id="l-([^"]+)">', html)
+        assert "<dt>Working</dt><dd>0 <small>of 1</small></dd>" in html
         assert "<dt>Steps</dt><dd>1</dd>" in html
         assert f'{path}" data-key="b" aria-current="page">Subagents <span class="num">1</span>' in html, "it is a view"
         assert html.count('data-key="b"') == 1
         assert '<span class="chip done">Done</span>' in html
         assert "Look at &lt;a&gt;" in html
+        assert "explore, only reads ·" in html
+        assert "<p>It has one function.</p>" in html, "what it ended with"
+        assert "<dt>Took</dt>" in html
         assert await visit.get(f"{path}/rows") in html
         child = await visit.get(f"/s/{lane}")
         assert "It has one function." in child
@@ -140,31 +143,46 @@ async def test_what_a_subagent_changed_in_its_copy_can_be_taken_later(
         (question,) = page.questions
         agents = await visit.get(f"/s/{root}/agents")
         assert "<dt>Needs you</dt>" in agents, "what it changed is asked about when it has ended"
-        links = (f"/s/{root}#questions", "What it changed", "/stop")
-        assert [one in agents.split("<ol")[1] for one in links] == [True, False, False]
+        assert f'href="/s/{root}#c-{root}-{question.id}" aria-label="Answer Write a."' in agents.replace(
+            here.keys.base, ""
+        )
+        assert ("/stop" in agents.split("<ol")[1], "Changes of" in agents) == (False, False)
         await visit.done(f"/s/{root}/answer", question_id=question.id, option="reject_once")
         await idle(page)
-        (child,) = re.findall(
-            r'href="[^"]*/s/([^/"]+)/review" title="What it changed', await visit.get(f"/s/{root}/agents")
-        )
+        agents = await visit.get(f"/s/{root}/agents")
+        (child,) = re.findall(r'id="left-([^"]+)"', agents)
+        assert "worker, writes in a copy ·" in agents
+        assert "1 file, merges cleanly" in agents
+        assert "Take 1 file</button>" in agents
         assert not (here.folder / "a.txt").exists()
+        (here.folder / "a.txt").write_text("other\n")
+        agents = await visit.get(f"/s/{root}/agents")
+        assert "so it stays in the copy: <code>a.txt</code>" in agents, "conflicts are named before anything is taken"
+        assert "Take 1 file" not in agents
+        (here.folder / "a.txt").unlink()
         assert "Take the changes" in await visit.get(f"/s/{child}/review")
         assert (await visit.done(f"/s/{child}/copy/take"))["said"] == "1 file taken."
         assert (here.folder / "a.txt").read_text() == "one\n"
+        assert "Changes of" not in await visit.get(f"/s/{root}/agents")
 
 
-def test_a_subagent_that_needs_you_leads_to_the_questions_of_its_session() -> None:
+def test_the_sums_of_lanes_are_those_of_the_lanes_and_their_time_goes_on_while_one_waits() -> None:
     def lane(sign: str, cost: float) -> AgentLane:
         spent = Spending(ended=cost)
         return AgentLane(
-            id=sign, task="Look.", agent="reader", model="m", sign=sign, words="Needs you", depth=0, spending=spent,
-            created_at=1_000, updated_at=61_000, steps=3,
+            id=sign, task="Look.", role="reader", model="m", sign=sign, words="Needs you", spending=spent,
+            budget="$2.50", created_at=1_000, updated_at=61_000, steps=3,
+            asks="root#c-root-1" if sign == "waiting" else "",
         )  # fmt: skip
 
-    html = render("lane_rows.html", session_id="root", **lane_sums([lane("waiting", 0.5), lane("done", 0.25)]))
-    assert html.count('href="/s/root#questions">Answer</a>') == 1
-    for words in ('Needs you</dt><dd class="warns">1', "Steps</dt><dd>6", "Spent</dt><dd>$0.75", "For</dt><dd>1 min"):
+    both = [lane("waiting", 0.5), lane("done", 0.25)]
+    html = render("lane_rows.html", session_id="root", left=(), **lane_sums(both))
+    assert html.count('href="/s/root#c-root-1" aria-label="Answer Look.">Answer</a>') == 1
+    for words in ('Needs you</dt><dd class="warns">1', "Steps</dt><dd>6", "Spent by subagents</dt><dd>$0.75"):
         assert words in html, words
+    assert "$0.50 of $2.50" in html
+    assert ("Running for" in html, lane_sums(both)["seconds"] > 1_000_000) == (True, True)
+    assert "Took</dt><dd>1 min" in render("lane_rows.html", session_id="root", left=(), **lane_sums(both[1:]))
 
 
 async def test_a_subagent_that_a_person_continues_asks_on_its_own_page_and_is_listed_as_it_is(
@@ -184,7 +202,7 @@ async def test_a_subagent_that_a_person_continues_asks_on_its_own_page_and_is_li
         await here.asked(child)
         html = await visit.get(f"/s/{lane}")
         assert ("its questions come there" in html, 'class="question' in html) == (False, True)
-        assert f'/s/{lane}#questions">Answer' in await visit.get(lanes)
+        assert f'/s/{lane}#questions" aria-label="Answer Look at &lt;a&gt;"' in await visit.get(lanes)
         assert f'id="r-{lane}"' in await visit.get(f"/s/{page.session.id}"), "the column leads there"
         await visit.done(f"/s/{lane}/answer", question_id=child.questions[0].id, option="reject_once")
         await idle(child)
@@ -193,7 +211,7 @@ async def test_a_subagent_that_a_person_continues_asks_on_its_own_page_and_is_li
             while '<span class="chip done">Done</span>' not in html:  # its session ends a moment after its turn
                 await asyncio.sleep(0.02)
                 html = await visit.get(lanes)
-        assert "<dt>Working</dt><dd>0 of 1</dd>" in html
+        assert "<dt>Working</dt><dd>0 <small>of 1</small></dd>" in html
         assert "/stop" not in html
 
 

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from treadle.app.reports.known_sessions import UNREADABLE as UNREADABLE
     from treadle.app.reports.known_sessions import ListedSession as ListedSession
     from treadle.app.reports.known_sessions import SessionState as SessionState
-    from treadle.app.reports.known_sessions import end_words as end_words
     from treadle.app.reports.known_sessions import how_it_ended as how_it_ended
     from treadle.app.reports.known_sessions import listed_runs as listed_runs
     from treadle.app.reports.known_sessions import listed_sessions as listed_sessions
-    from treadle.app.reports.known_sessions import listed_words as listed_words
-    from treadle.app.reports.known_sessions import state_words as state_words
     from treadle.app.reports.known_sessions import worked_folders as worked_folders
+    from treadle.app.reports.listed_words import end_words as end_words
+    from treadle.app.reports.listed_words import listed_words as listed_words
+    from treadle.app.reports.listed_words import state_words as state_words
     from treadle.app.reports.session_search import FoundPlace as FoundPlace
     from treadle.app.reports.session_search import found_places as found_places
     from treadle.store.keeping import count_subagents as count_subagents
@@ -49,9 +49,10 @@ else:
             """,
             "treadle.app.history.pinned_sessions": "pin_session pinned_sessions",
             "treadle.app.reports.known_sessions": """
-                DAMAGED LEFT_OFF UNREADABLE ListedSession SessionState end_words how_it_ended listed_runs
-                listed_sessions listed_words state_words worked_folders
+                DAMAGED LEFT_OFF UNREADABLE ListedSession SessionState how_it_ended listed_runs listed_sessions
+                worked_folders
             """,
+            "treadle.app.reports.listed_words": "end_words listed_words state_words",
             "treadle.app.reports.session_search": "FoundPlace found_places",
             "treadle.app.processes.stopping": "StopResult StoppedSession stop_background stop_sessions",
             "treadle.store.keeping": "count_subagents",

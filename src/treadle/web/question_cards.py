@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.door.open_session import Reach
 from treadle.present.answer_rows import Act, AnswerRow, answer_rows
@@ -221,10 +222,10 @@ def why_blocks(question: Question, words: QuestionWords) -> list[WhyBlock]:
     """
     if question.child:
         whose, *rest = words.why
-        own = msgspec.structs.replace(question, child="")
+        own = replace(question, child="")
         return [
             WhyBlock(whose, leads_to=question.child),
-            *why_blocks(own, msgspec.structs.replace(words, why=(*rest,))),
+            *why_blocks(own, replace(words, why=(*rest,))),
         ]
     if question.copy is None:
         return [WhyBlock(line) for line in words.why if line not in words.others]

@@ -1,6 +1,6 @@
 """The sessions as the page lists them: as their logs say, and those that are open as they are now."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -42,7 +42,8 @@ class PageRow(Struct, frozen=True, kw_only=True):
 
     `words` is the one word for its state, with the `sign` that goes with it, `why` the reason where there is one.
     `branch` is the one that is checked out in its folder, `files` how many it changed, and `subagents` how many it has,
-    as far as that was looked at. `budget` is what an open one may spend, empty without a bound.
+    as far as that was looked at. `budget` is what an open one may spend, empty without a bound. `root` is the session
+    that began it where it is a subagent, `root_folder` the folder of that.
     """
 
     id: str
@@ -68,11 +69,13 @@ class PageRow(Struct, frozen=True, kw_only=True):
     pinned: bool = False
     files: int = 0
     subagents: int = 0
+    root: str = ""
+    root_folder: str = ""
 
     @property
     def project(self) -> str:
-        """The name of its folder."""
-        return project_name(self.workspace)
+        """The name of its folder; a subagent works on that of the session that began it, also in a copy."""
+        return project_name(self.root_folder or self.workspace)
 
 
 class PageRows(Struct, frozen=True, kw_only=True):
@@ -91,7 +94,8 @@ def page_rows(book: SessionBook, wish: ListFilter) -> PageRows:
     if missing and not (runs or wish.archived):  # a subagent that a person continued works as any session does
         rows = [*(one for one in listed_sessions(None, subagents=True) if one.id in missing), *rows]
     pinned = frozenset(pinned_sessions())
-    lines: Iterable[PageRow] = (_with_life(_line(row, pinned), book) for row in rows)
+    folders = {row.id: row.workspace for row in rows}
+    lines: Iterable[PageRow] = (_with_life(_line(row, pinned, folders), book) for row in rows)
     if wish.folder:
         lines = (line for line in lines if line.workspace == wish.folder)
     lines = list(lines) if not wish.search.strip() else _searched(list(lines), wish)
@@ -109,7 +113,7 @@ def _searched(lines: Sequence[PageRow], wish: ListFilter) -> list[PageRow]:
     return [replace(line, places=tuple(filter(None, places[line.id][:2]))) for line in found]
 
 
-def _line(row: ListedSession, pinned: frozenset[str]) -> PageRow:
+def _line(row: ListedSession, pinned: frozenset[str], folders: Mapping[str, str]) -> PageRow:
     chip = chip_of(row.state, row.ended, asked=row.asked)
     return PageRow(
         id=row.id,
@@ -128,6 +132,8 @@ def _line(row: ListedSession, pinned: frozenset[str]) -> PageRow:
         open=row.open,
         archived=row.archived,
         pinned=row.id in pinned,
+        root=row.root,
+        root_folder=folders.get(row.root, ""),
     )
 
 

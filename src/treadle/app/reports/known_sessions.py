@@ -1,10 +1,9 @@
 """The sessions as they are listed: their state, cost, and why they stopped."""
 
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
-from types import MappingProxyType
 from typing import TypeGuard
 
 import msgspec
@@ -13,10 +12,11 @@ from msgspec.structs import replace
 from treadle.app.compose import list_sessions, open_store
 from treadle.app.reports.usage_sums import LoggedUsage, SessionUsage, UsageReader, spending_of, with_lost
 from treadle.app.session.shared.session_wire import background_sessions
+from treadle.engine.core.budgets import session_budget
 from treadle.engine.core.past_history import calls_under_way, last_state
 from treadle.engine.core.state import TurnState
-from treadle.present.goal_words import goal_label
 from treadle.present.spending_words import Spending
+from treadle.present.words import clip_text
 from treadle.protocol.base import Record
 from treadle.protocol.checkpoints import CheckpointTaken, OwnTotal
 from treadle.protocol.children import ChildOutcome
@@ -56,7 +56,9 @@ class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
     `cost` is in US dollars, None where a part of it is unknown; `known_cost` is what is known of it. `estimated`: a
     part of that is our own estimate.
     `open` says that a program has it open now, `background` that this is one without a terminal. `steps` is None where
-    its log was not read; `added` and `removed` count lines of files, `first` is the beginning of the first prompt.
+    its log was not read; `added` and `removed` count lines of files, `first` is the beginning of the first prompt,
+    `said` that of what its last turn ended with, or why it did not end well. `budget` is what it may spend, None
+    without a bound.
     `mode` is empty where its log was not read, `goal` how its goal stands, None without one. `asked` says that it
     waited for an answer when its program ended. Times are milliseconds since 1970, UTC.
     """
@@ -77,6 +79,8 @@ class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
     added: int
     removed: int
     first: str
+    said: str = ""
+    budget: float | None = None
     mode: str = ""
     archived: bool = False
     background: bool = False
@@ -97,38 +101,6 @@ class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
         return Spending(ended=known, unpriced=self.cost is None or self.tree_cost is None, estimated=self.estimated)
 
 
-_ENDED: Mapping[str, str] = MappingProxyType(
-    {
-        "max_turn_requests": "step limit",
-        "cancelled": "interrupted",
-        "hook": "a hook ended it",
-        "time": "time limit",
-        "refusal": "refused",
-    }
-)
-"""Plainer words for why a session stopped."""
-
-
-def end_words(ended: str) -> str:
-    """Say why a session stopped."""
-    return _ENDED.get(ended, ended)
-
-
-def state_words(state: SessionState, ended: str | None) -> str:
-    """Say how a session is, and why it stopped if it did."""
-    if ended is not None:
-        return f"{state.value}: {end_words(ended)}"
-    return "waiting for you" if state is SessionState.WAITING else state.value
-
-
-def listed_words(row: ListedSession) -> str:
-    """Say how a session is, and whether a program has it open."""
-    words = ", ".join(filter(None, (state_words(row.state, row.ended), goal_label(row.goal))))
-    if row.background:
-        return f"{words} (background)"
-    return f"{words} (open)" if row.open and row.state in (SessionState.DONE, SessionState.STOPPED) else words
-
-
 class _Digest(Record, frozen=True, kw_only=True):
     """What a log says in short: whether a turn goes on, and waits for a person; how the last one ended; what it used.
 
@@ -146,12 +118,17 @@ class _Digest(Record, frozen=True, kw_only=True):
     added: int = 0
     removed: int = 0
     first: str = ""
+    said: str = ""
+    budget: float | None = None
     goal: GoalState | None = None
     calling: int = 0
 
 
 _FIRST = 400
 """Characters of the first prompt that are kept."""
+
+_SAID = 160
+"""Characters of what a turn ended with that are kept."""
 
 
 def listed_sessions(
@@ -340,9 +317,18 @@ def _followed(events: Iterable[Event], reader: UsageReader) -> _Digest:
         added=total.added,
         removed=total.removed,
         first=first,
+        said=_said(ended[-1]) if ended else "",
+        budget=session_budget(state),
         goal=None if state.goal is None else state.goal.stands,
         calling=calls_under_way(state),
     )
+
+
+def _said(ended: TurnOutcome) -> str:
+    """Give the first line of what a turn ended with; of one that did not end well why."""
+    why = ended.why or ("" if ended.error is None else ended.error.message)
+    text = ended.text if ended.stop is TurnStop.END_TURN else why
+    return clip_text(next((line for line in text.split("\n") if line.strip()), ""), _SAID)
 
 
 def _listed(row: SessionRow, digest: _Digest, below: Sequence[_Digest], *, live: bool) -> ListedSession:
@@ -374,6 +360,8 @@ def _listed(row: SessionRow, digest: _Digest, below: Sequence[_Digest], *, live:
         added=digest.added,
         removed=digest.removed,
         first=digest.first,
+        said=digest.said,
+        budget=digest.budget,
         mode=digest.mode,
         goal=digest.goal,
         asked=ended == LEFT_OFF and digest.asking,

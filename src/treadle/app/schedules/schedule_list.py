@@ -7,7 +7,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from treadle.app.compose import open_store
-from treadle.app.reports.known_sessions import listed_in, listed_words
+from treadle.app.reports.known_sessions import listed_in
+from treadle.app.reports.listed_words import listed_words
 from treadle.app.schedules.schedule_book import Schedule, ScheduledRun, is_unknown, is_zone, read_schedules
 from treadle.present.words import counted
 from treadle.protocol.base import Record

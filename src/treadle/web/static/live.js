@@ -229,8 +229,9 @@ async function read(query) {
 const lookBack = () => earlier.hidden || read({ before: first });
 earlier.addEventListener("click", lookBack);
 
-/** Go to the item that the address names. */
+/** Go to the item or the question that the address names. */
 async function named() {
+  questions.querySelector(`.behind[id="${CSS.escape(location.hash.slice(1))}"]`)?.click();
   const position = Number(/^#i(\d+)$/.exec(location.hash)?.[1] ?? NaN);
   if (Number.isNaN(position)) return;
   if (position < first || position > last) await read({ before: position + AROUND });
@@ -382,7 +383,7 @@ function tick() {
   if (!lost()) for (const one of items.querySelectorAll(".since")) put(one, span(seconds(Number(one.dataset.since))));
   if (!status) return;
   const retry = status.retry && `${status.retry}${left(status.retry_at) ? ` in ${span(left(status.retry_at))}` : ""}`;
-  const asks = status.questions.length > 0;
+  const asks = status.questions.length > 0 || status.phase === "AWAITING_USER_CONFIRMATION";
   const writes = status.listens && !asks && items.querySelector(".growing") !== null;
   const doing = retry || (writes ? "Writing" : status.doing);
   const works = status.active || status.checking;

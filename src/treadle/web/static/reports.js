@@ -12,10 +12,13 @@ export async function load(path, place) {
   return true;
 }
 
-/** Bring an element to what the server says of it now: what is the same stays. */
+/** Bring an element to what the server says of it now: what is the same stays, and the focus in its row where a button of that went. */
 export async function follow(path, place) {
   const fresh = place.cloneNode(false);
-  if (await load(path, fresh)) morph(place, fresh);
+  if (!(await load(path, fresh))) return;
+  const row = place.contains(document.activeElement) && document.activeElement.closest("[id]");
+  morph(place, fresh);
+  if (row && document.activeElement === document.body) row.querySelector("a")?.focus();
 }
 
 // Elements that are filled once the page is there, and buttons that load a fragment into one.
@@ -58,6 +61,7 @@ async function post(form, pressed) {
     }
   }
   for (const one of buttons) one.disabled = false;
+  if (document.activeElement === document.body) used.focus();
   if (!answered) return; // a key that was typed can be sent again
   for (const one of form.querySelectorAll("input[type=password]")) one.value = "";
   if (answered.path) return void location.assign(at + answered.path);
