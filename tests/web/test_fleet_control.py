@@ -204,7 +204,7 @@ async def test_why_a_batch_does_not_begin_is_read_on_the_page(tmp_path: Path) ->
             await page.go_back()
             batch.kill()
             await batch.communicate()
-            await _says(page, "Its program ended while it worked")
+            await _says(page, "Paused, as its program ended")
             (place.folder / "tasks.jsonl").write_text("{broken")
             await page.click("button:has-text('Go on')")
             await page.wait_for_selector(".failed-here >> text=tasks.jsonl")

@@ -54,7 +54,7 @@ async def test_what_passed_is_among_no_failures(tmp_path: Path, monkeypatch: pyt
     text = await shown(
         tmp_path, monkeypatch, progress(before=(denied, TaskMark(id="old", state="failed", kind="check")))
     )
-    failures, _, remarks = text.partition("<h3>Failures by kind")[2].partition("<h3>Passed, with a remark")
+    failures, _, remarks = text.partition(">Failures by kind")[2].partition("<h3>Passed, with a remark")
     assert [("curl" in part, "old" in part) for part in (failures, remarks.partition("</div>")[0])] == [
         (False, True),
         (True, False),
@@ -65,18 +65,29 @@ async def test_a_batch_at_work_has_a_square_for_each_task_its_failures_money_rat
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = await shown(tmp_path, monkeypatch, progress())
-    for words in ("Working", "3 of 6", "$1.50 of $9.00", "2.0 a minute", "about 2 min", "Failures by kind", "Running"):
+    for words in (
+        "Working",
+        "3 <small>of 6",
+        "$1.50 <small>of $9.00",
+        "1 <small>33 %",
+        "2.0 a minute",
+        "about 2 min",
+        "Running",
+        "1 of 2 places",
+        'Failed</dt><dd class="no">1<',
+        'Broken off</dt><dd class="no">1<',
+    ):
         assert words in text, words
     kinds = [
         re.sub(r"<[^>]+>|\s", " ", one).split() for one in re.findall(r"<summary>(.*?)</summary>", text, re.DOTALL)
     ]
-    assert kinds == [["Provider:", "rate", "limit", "b", "1"], ["The", "check", "failed", "old", "1"]]
+    assert kinds == [["The", "check", "failed", "old", "1"], ["Provider:", "rate", "limit", "b", "1"]], "as they came"
     running = text.partition("<h3>Running")[2].partition("</div>")[0]
-    assert ("<code>c</code>" in running, "run · 3 steps" in running) == (True, True)
+    assert ("<code>c</code><span>Works</span>" in running, "3 steps" in running) == (True, True)
     assert 'href="' in text.partition("a: passed, $0.50")[0].rpartition("<li")[2]
-    squares, _, key = text.partition('<ul class="squares key"')
+    squares, _, key = text.partition('<ul class="squares key ')
     signs = ("done", "failed", "error", "working", "waits")
-    named = ("passed", "failed", "error", "running", "waiting")
+    named = ("passed", "failed", "broken off", "running", "waiting")
     counts = [1, 1, 1, 1, 2]
     assert [squares.count(f'<li class="{sign}"') for sign in signs] == counts
     assert [f"</span>{word} {count}</li>" in key for word, count in zip(named, counts, strict=True)] == [True] * 5
@@ -92,7 +103,7 @@ async def test_each_task_that_is_begun_leads_to_its_session_and_those_that_wait_
 
         async def listed(query: str = "") -> list[str]:
             rows = (await visit.get(f"/fleet/run-1{query}")).partition("<tbody>")[2]
-            return re.findall(r'<th scope="row">(?:<a href="[^"]*/s/|<code>)([^"<]*)', rows)
+            return re.findall(r'<th scope="row">(?:<a class="mono" href="[^"]*/s/|<code>)([^"<]*)', rows)
 
         assert await listed() == ["run-1.c", "b", "run-1.a", "old", "run-1.d", "e"]
         assert await listed("?state=waits") == ["run-1.d", "e"]
@@ -122,10 +133,16 @@ async def test_every_screen_says_how_far_the_batch_is_that_works_now(
         )
 
 
-async def test_the_key_counts_the_tasks_that_have_no_square(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_of_more_than_a_thousand_tasks_one_bar_says_how_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = await shown(tmp_path, monkeypatch, progress(tasks=3_000))
     assert "waiting 2,997</li>" in text
-    assert "1,001 more tasks have no square" in text
+    assert '<ul class="squares" ' not in text
+    bar = text.partition('aria-label="Tasks by how they are"')[2].partition("</svg>")[0]
+    assert re.findall(r"<title>([^<]*)", bar) == [
+        "failed 1", "passed 1", "broken off 1", "running 1", "waiting 2,997",
+    ]  # fmt: skip
 
 
 async def test_a_killed_batch_says_so_and_one_of_a_fleet_leads_to_no_session_of_another_computer(
@@ -134,9 +151,9 @@ async def test_a_killed_batch_says_so_and_one_of_a_fleet_leads_to_no_session_of_
     gone = progress("killed", process=GONE)
     fleet = progress("fleet", exit_code=54, database="postgresql://host/f", running={})
     text = await shown(tmp_path, monkeypatch, gone, fleet, progress("all", exit_code=0, began_at=2_000))
-    for words in ("Its program ended while it worked", "Its money is used up", "postgresql://host/f"):
+    for words in ("Paused, as its program ended", "Its money is used up", "postgresql://host/f"):
         assert words in text, words
-    killed = text.partition('id="batch-killed"')[2].partition('<ul class="squares key"')[0]
+    killed = text.partition('id="batch-killed"')[2].partition('<ul class="squares key ')[0]
     assert ("about" in killed, killed.count('class="working"'), killed.count('class="waits"')) == (False, 0, 3)
     assert "run-1.a" not in text.partition('id="batch-fleet"')[2].partition("</section>")[0]
     assert text.index("batch-all") < text.index("batch-killed"), "the newest first"
@@ -158,7 +175,7 @@ async def test_each_kind_of_failure_has_a_bar_by_its_number_and_leads_to_its_tas
     broken = [TaskMark(id=f"t{n}", state="failed", kind="check", session=f"run-1.t{n}") for n in range(60)]
     late = [TaskMark(id=f"late{n}", state="error", kind="steps") for n in range(15)]
     text = await shown(tmp_path, monkeypatch, progress(ended=(DONE, *late, *broken), before=(), exit_code=0))
-    first, second = re.findall(r"<details>.*?</details>", text, re.DOTALL)
+    second, first = re.findall(r"<details id=.*?</details>", text, re.DOTALL)
     assert [one.count("<li>") for one in (first, second)] == [50, 15]
     assert [re.findall(r'--danger\)" x="0" y="0" width="([\d.]+)"', one) for one in (first, second)] == [
         ["1000"],

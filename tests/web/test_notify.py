@@ -158,9 +158,9 @@ async def test_the_end_of_a_batch_calls_once_also_where_its_program_was_killed(
         keep_progress(progress("works", exit_code=0, running={}, began_at=now))
         await becomes(page, "told.length === 1")
         told = await page.evaluate("told.map(({ title, body }) => [title, body])")
-        assert told == [["Batch works: Done", "3 of 6 tasks · 1 passed · 1 error · 1 failed · $1.50 of $9.00"]]
+        assert told == [["Batch works: Done", "3 of 6 tasks · 1 passed · 1 broken off · 1 failed · $1.50 of $9.00"]]
         keep_progress(progress("other", process=killed, began_at=now))
         await becomes(page, "told.length === 2")
-        assert await page.evaluate("told[1].title") == "Batch other: Its program ended while it worked"
+        assert await page.evaluate("told[1].title") == "Batch other: Paused, as its program ended"
         await page.evaluate("goes(false); told[0].onclick()")
         await page.wait_for_url("**/fleet/works")

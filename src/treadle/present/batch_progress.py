@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from treadle.present.spending_words import Spending
+from treadle.present.words import counted
 from treadle.protocol.base import Record
 from treadle.protocol.models import money
 
@@ -102,9 +103,29 @@ def progress_line(one: BatchProgress) -> str:
     return " · ".join([f"{one.done}/{one.tasks}", *states, spent_of(one), *rest, *running])
 
 
+_STEPS = {
+    "": "Begins",
+    "prepare": "Prepares its copy",
+    "run": "Works",
+    "collect": "Collects its changes",
+    "check": "Runs the check",
+}
+
+
+def step_words(step: str) -> tuple[str, str]:
+    """Say what a task does now, and how many steps its model has made, of what its batch says: `run 3`."""
+    doing, _, number = step.partition(" ")
+    return _STEPS.get(doing, doing), counted(int(number), "step") if number.isdecimal() else ""
+
+
 def spent_of(one: BatchProgress) -> str:
     """Say what it has cost, of how much."""
-    return one.spending.words + ("" if one.most is None else f" of {money(one.most)}")
+    return " of ".join(filter(None, spent_parts(one)))
+
+
+def spent_parts(one: BatchProgress) -> tuple[str, str]:
+    """Say what it has cost, and what it may; empty without a limit."""
+    return one.spending.words, "" if one.most is None else money(one.most)
 
 
 def long_span(seconds: float) -> str:

@@ -9,8 +9,8 @@ from treadle.door.reports import known_batches
 from treadle.present.batch_progress import BatchProgress, spent_of
 from treadle.web.column_foot import batch_reached
 
-_STATES = {"done": "passed", "waits": "waiting", "working": "running"}
-"""What a task's state is called; the others are called by their name."""
+_STATES = {"done": "passed", "waits": "waiting", "working": "running", "error": "broken off"}
+"""What a task's state is called; the others are called by their name. An error is not the model's failure."""
 
 
 def task_word(state: str) -> str:
@@ -28,7 +28,7 @@ def batch_state(one: BatchProgress, *, works: bool) -> tuple[str, str]:
         case Exit.BUDGET:
             return "stopped", "Its money is used up"
         case None:
-            return "gone", "Its program ended while it worked"
+            return "gone", "Paused, as its program ended"
         case _:
             return "stopped", "Paused"
 

@@ -21,19 +21,18 @@ from treadle.door.reports import (
     known_batches,
     stop_batch,
 )
-from treadle.present.batch_progress import BatchProgress, TaskMark, long_span, spent_of
-from treadle.present.words import counted
+from treadle.present.batch_progress import BatchProgress, TaskMark, long_span, spent_parts, step_words
 from treadle.protocol.models import money
 from treadle.web.batch_ends import batch_state, task_word
-from treadle.web.charts import length_of
+from treadle.web.charts import ChartBar, length_of, stacked_bars
 from treadle.web.folders import folders_there
 from treadle.web.page_requests import answer, body_of, book_of, page, whole_number
 from treadle.web.rights import PageRoute
 from treadle.web.screens.settings_rows import usable_refs
 from treadle.web.templating import common, render
 
-_MOST_SQUARES = 2_000
-"""Tasks of one batch that get a square of their own; the sums count all of them."""
+_MOST_SQUARES = 1_000
+"""Tasks of one batch that get a square each; more are one bar, with as much of it as there are of a state."""
 
 _MOST_SHOWN, _MOST_NAMED, _MOST_ROWS = 20, 50, 100
 _LONGEST = 200
@@ -65,7 +64,7 @@ def _why(kind: str) -> str:
 class TaskSquare(Struct, frozen=True, kw_only=True):
     """A task: how it is in a word, what a person reads of it in all, and its session where that is here.
 
-    `id`, `how` and `cost` are the parts of it; a task that waits has no cost, and of a fleet no name.
+    `id`, `how`, `steps` and `cost` are the parts of it; a task that waits has no cost, and of a fleet no name.
     """
 
     sign: str
@@ -73,6 +72,7 @@ class TaskSquare(Struct, frozen=True, kw_only=True):
     session: str = ""
     id: str = ""
     how: str = ""
+    steps: str = ""
     cost: str = ""
 
 
@@ -88,12 +88,14 @@ class EndedKind(Struct, frozen=True, kw_only=True):
 
 
 class ShownBatch(Struct, frozen=True, kw_only=True):
-    """A batch as the screen has it: `signs` count all of its tasks by how they are; `more` of them have no square."""
+    """A batch as the screen has it: `signs` count all of its tasks by how they are, of which there are `squares` or, of
+    too many, `bars`. `file` names that of its tasks, where its command does.
+    """
 
     progress: BatchProgress
     sign: str
     words: str
-    spent: str
+    spent: tuple[str, str]
     rate: str
     left: str
     kinds: Sequence[EndedKind]
@@ -101,7 +103,9 @@ class ShownBatch(Struct, frozen=True, kw_only=True):
     running: Sequence[TaskSquare]
     signs: Mapping[str, int]
     squares: Sequence[TaskSquare]
-    more: int
+    bars: Sequence[ChartBar]
+    file: str
+    passed: str
     ended: int
     has_results: bool
     whole: int
@@ -174,6 +178,8 @@ def _shown(one: BatchProgress, *, works: bool, service: bool, wanted: _Filter | 
     if (waits := whole - len(squares)) > 0:  # a fleet, and an older version, say no names
         signs["waits"] += waits
         squares += [TaskSquare(sign="waits", said="waiting")] * min(_MOST_SQUARES, waits)
+    parts = [(state, f"{number:,}", number) for state, number in signs.items()]
+    many, passed = whole > _MOST_SQUARES, signs["done"]
     sign, words = batch_state(one, works=works)
     rate, left, at_end = one.a_minute, one.seconds_left, one.cost_at_end if works else None
     may_begin = bool(one.command) and not service
@@ -182,15 +188,17 @@ def _shown(one: BatchProgress, *, works: bool, service: bool, wanted: _Filter | 
         progress=one,
         sign=sign,
         words=words,
-        spent=spent_of(one),
+        spent=spent_parts(one),
         rate="not known yet" if rate is None else f"{rate:.1f} a minute",
         left="" if left is None or not works else long_span(left),
         kinds=_kinds([mark for mark in marks if mark.state in ALL_BAD], here=not one.database),
         remarks=_kinds([mark for mark in marks if mark.state not in ALL_BAD], here=not one.database),
         running=_running(one, works=works),
         signs=signs,
-        squares=squares[:_MOST_SQUARES],
-        more=max(0, whole - _MOST_SQUARES),
+        squares=[] if many else squares,
+        bars=stacked_bars(parts, whole) if many else (),
+        file=next((word for word in one.command if word.endswith(".jsonl") and not word.startswith("-")), ""),
+        passed=f"{passed / len(marks):.0%}".replace("%", " %") if marks else "",
         ended=len(marks),
         has_results=bool(marks) and has_results(one),
         whole=whole,
@@ -217,7 +225,10 @@ def _fits(task: TaskSquare, wanted: _Filter) -> bool:
 
 
 def _kinds(marks: Sequence[TaskMark], *, here: bool) -> Sequence[EndedKind]:
-    """Put together the tasks that came to the same end, where that has a name; the most frequent one first."""
+    """Put together the tasks that came to the same end, where that has a name, in the order in which these came.
+
+    By how many they are they would change their places under whoever opens one.
+    """
     found: dict[tuple[str, str], list[TaskMark]] = {}
     for mark in marks:
         if mark.kind:
@@ -232,7 +243,7 @@ def _kinds(marks: Sequence[TaskMark], *, here: bool) -> Sequence[EndedKind]:
             length=length_of(len(ones), most),
             tasks=[_ended(mark, here=here) for mark in ones[:_MOST_NAMED]],
         )
-        for (state, kind), ones in sorted(found.items(), key=lambda kind: (-len(kind[1]), kind[0]))
+        for (state, kind), ones in found.items()
     ]
 
 
@@ -246,10 +257,12 @@ def _ended(mark: TaskMark, *, here: bool) -> TaskSquare:
 def _running(one: BatchProgress, *, works: bool) -> Sequence[TaskSquare]:
     if not works:
         return ()  # nobody says what became of them since
-    return [
-        TaskSquare(sign="working", said=f"{name}: {_now(step)}", session=_session(one, name), id=name, how=_now(step))
-        for name, step in one.running.items()
-    ]
+    return [_at_work(one, name, *step_words(step)) for name, step in one.running.items()]
+
+
+def _at_work(one: BatchProgress, name: str, doing: str, steps: str) -> TaskSquare:
+    said = ", ".join(filter(None, (f"{name}: {doing}", steps)))
+    return TaskSquare(sign="working", said=said, session=_session(one, name), id=name, how=doing, steps=steps)
 
 
 def _waiting(one: BatchProgress, *, works: bool) -> Sequence[TaskSquare]:
@@ -261,12 +274,6 @@ def _waiting(one: BatchProgress, *, works: bool) -> Sequence[TaskSquare]:
 
 def _session(one: BatchProgress, task: str) -> str:
     return "" if one.database else one.sessions.get(task, "")
-
-
-def _now(step: str) -> str:
-    """Say what a task does now, as `run 3` does: with the number of its steps."""
-    doing, _, steps = step.partition(" ")
-    return f"{doing} · {counted(int(steps), 'step')}" if steps.isdecimal() else step or "begins"
 
 
 def _require_own_page(request: Request) -> None:

@@ -9,6 +9,10 @@ const EACH = 2_000; // milliseconds between two looks where no session says that
 const read = () => document.hidden || follow(rows, place);
 
 place.addEventListener("click", ({ target }) => target.closest("details")?.setAttribute("data-touched", "1")); // it stays as it is then
+place.addEventListener("keydown", ({ key, target }) => {
+  const square = target.closest(".squares li");
+  ({ ArrowRight: square?.nextElementSibling, ArrowLeft: square?.previousElementSibling })[key]?.querySelector("a")?.focus();
+});
 document.addEventListener("posted", read);
 if (of) {
   watch(of, read);
