@@ -37,3 +37,7 @@ async def test_nothing_is_wrong_with_batches_in_any_state_theme_and_width(
             for one in await page.locator("summary").all():
                 await one.click()
             assert await wrong(page) == [], run
+        await page.focus(".squares a")
+        await page.keyboard.press("ArrowRight")
+        assert await page.evaluate("document.activeElement.title") == "task-1: passed, $0.01"
+        assert await page.locator(".squares a:not([tabindex='-1'])").count() == 1, "one stop for Tab"

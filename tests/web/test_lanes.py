@@ -154,13 +154,13 @@ async def test_what_a_subagent_changed_in_its_copy_can_be_taken_later(
         assert "worker, writes in a copy ·" in agents
         assert "1 file, merges cleanly" in agents
         assert "Take 1 file</button>" in agents
+        assert '<span class="tx">one</span>' in agents.partition(f'id="left-{child}"')[2], "what would come is shown"
         assert not (here.folder / "a.txt").exists()
         (here.folder / "a.txt").write_text("other\n")
         agents = await visit.get(f"/s/{root}/agents")
         assert "so it stays in the copy: <code>a.txt</code>" in agents, "conflicts are named before anything is taken"
         assert "Take 1 file" not in agents
         (here.folder / "a.txt").unlink()
-        assert "Take the changes" in await visit.get(f"/s/{child}/review")
         assert (await visit.done(f"/s/{child}/copy/take"))["said"] == "1 file taken."
         assert (here.folder / "a.txt").read_text() == "one\n"
         assert "Changes of" not in await visit.get(f"/s/{root}/agents")

@@ -37,6 +37,10 @@ _ENDED: Mapping[str, tuple[str, str]] = {
 }
 
 
+_LONGEST_DIFF = 200_000
+"""Characters of changes that are shown beside the lanes."""
+
+
 class AgentLane(Struct, frozen=True, kw_only=True):
     """A subagent: how it is in a word with its sign, and what it does now or ended with.
 
@@ -71,8 +75,8 @@ class AgentLane(Struct, frozen=True, kw_only=True):
 class LeftChanges(Struct, frozen=True, kw_only=True):
     """What a subagent that has ended changed in its copy, and is not in the workspace: what taking it would do.
 
-    `files` would come into it, `added` and `removed` count their lines; `conflicts` names what was changed in the
-    same lines there, `stays` says what else would not come, and why.
+    `files` would come into it as `diff` shows, empty where that is too long; `added` and `removed` count their lines.
+    `conflicts` names what was changed in the same lines there, `stays` says what else would not come, and why.
     """
 
     id: str
@@ -80,6 +84,7 @@ class LeftChanges(Struct, frozen=True, kw_only=True):
     files: int = 0
     added: int = 0
     removed: int = 0
+    diff: str = ""
     conflicts: Sequence[str] = ()
     stays: Sequence[str] = ()
 
@@ -151,6 +156,7 @@ def _left(row: ListedSession, copy: WriterCopy) -> LeftChanges:
         files=len(would.merged),
         added=sum(one.added for one in would.merged),
         removed=sum(one.removed for one in would.merged),
+        diff=would.diff if len(would.diff) <= _LONGEST_DIFF else "",
         conflicts=[name(one.path) for one in would.conflicts],
         stays=[*(f"{name(one.path)}: {one.why}" for one in would.held), *map(exact_line, would.left_out)],
     )
