@@ -53,6 +53,7 @@ ACTING: Mapping[str, Reach] = {
                 "commands/stop",
                 "close",
                 "jobs/stop",
+                "agents/stop",
                 "agents/{agent}/stop",
             ),
             *(
