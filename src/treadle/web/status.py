@@ -31,8 +31,11 @@ from treadle.web.templating import render
 def page_status(page: PageSession, who: Visitor, place: int = 0) -> dict[str, Any]:
     """Give what the screen of a session shows all the time, to a browser; `place` is the one in a service's queue."""
     status, facts = page.session.status, page.content.view
+    # What a subagent asks is put in the session that began it.
+    asks = bool(status.questions) or status.phase is Phase.AWAITING_USER_CONFIRMATION
     return {
-        "doing": _doing(status.phase, asks=bool(status.questions), checking=status.checking),
+        "doing": _doing(status.phase, asks=asks, checking=status.checking),
+        "asks": asks,
         "listens": status.phase is Phase.AWAITING_LLM_RESPONSE,
         "active": status.turn_active,
         "stopped": not status.turn_active and facts.stop == TurnStop.CANCELLED,

@@ -383,7 +383,7 @@ function tick() {
   if (!lost()) for (const one of items.querySelectorAll(".since")) put(one, span(seconds(Number(one.dataset.since))));
   if (!status) return;
   const retry = status.retry && `${status.retry}${left(status.retry_at) ? ` in ${span(left(status.retry_at))}` : ""}`;
-  const asks = status.questions.length > 0 || status.phase === "AWAITING_USER_CONFIRMATION";
+  const { asks } = status;
   const writes = status.listens && !asks && items.querySelector(".growing") !== null;
   const doing = retry || (writes ? "Writing" : status.doing);
   const works = status.active || status.checking;
