@@ -22,9 +22,13 @@ from tests.tui.asked import (
     RUN,
     SEVERAL,
     UNITTEST,
+    command,
+    decided,
+    part,
 )
 from treadle.present.forms import typed_values
-from treadle.protocol.permissions import Mode, Question, QuestionKind
+from treadle.protocol.permissions import Mode, Question, QuestionKind, Verdict
+from treadle.protocol.tools import Risk
 from treadle.web.question_cards import OpRefusal, question_html
 
 ROOTS = ("/project",)
@@ -100,7 +104,8 @@ def test_danger_begins_with_no_and_wants_yes_to_be_typed() -> None:
     assert "DANGER" in html
     assert '<section class="panel" data-panel="allow" hidden>' in html
     assert 'name="sure"' in html
-    assert html.count('class="headline warns"') == 1
+    assert html.count('class="headline"') == 1
+    assert "You type “yes” first" in html
     above, panel = html.split('data-panel="reasons"')
     assert ('class="why"' in above, "Rule: network" in panel) == (False, True), (
         "the other reasons are under why it asks"
@@ -108,6 +113,11 @@ def test_danger_begins_with_no_and_wants_yes_to_be_typed() -> None:
     assert '| <strong class="stands-out">sh</strong></pre>' in html
     assert html.count("stands-out") == 1, "the dangerous part alone"
     assert 'data-panel="allow"' not in html_of(COMPOUND)
+    assert "You type" not in html_of(COMPOUND)
+    reads, runs = part("cat i.sh", Risk.READ, verdict=Verdict.ALLOW), part("sh", Risk.CRITICAL, "piped-script")
+    echoes = part("echo sh", Risk.READ, verdict=Verdict.ALLOW)
+    line = command("cat i.sh; echo sh | sh", decided(Risk.CRITICAL, parts=(reads, echoes, runs)))
+    assert 'cat i.sh; echo sh | <strong class="stands-out">sh</strong></pre>' in html_of(line), "where it stands"
 
 
 def test_the_title_and_the_whole_of_what_is_asked_come_before_the_choices() -> None:

@@ -143,7 +143,7 @@ def _walk(command: str, env: ShellEnv) -> tuple[list[JudgedCommand], list[Findin
     walk = Walk()
     try:
         walk.script(parse(command), structs.replace(env, judge_tree=walk.script))
-        return walk.parts, judge_sequence(walk.parts, env)
+        return judge_sequence(walk.parts, env), []
     except ShellSyntaxError as failure:
         if env.is_guess:
             return walk.parts, judge_inner_text(command, structs.replace(env, is_guess=False))
@@ -186,23 +186,32 @@ def _note_words(text: str, env: ShellEnv) -> None:
 _RUNS_A_FILE = frozenset({"own-program", "shell", "interpreter", "mode"})
 
 
-def judge_sequence(parts: Sequence[JudgedCommand], env: ShellEnv) -> list[Finding]:
-    """Judge the commands of a line in their order: what one fetched or wrote, another may run."""
+def judge_sequence(parts: Sequence[JudgedCommand], env: ShellEnv) -> list[JudgedCommand]:
+    """Judge the commands of a line in their order: what one fetched or wrote, another may run.
+
+    What is dangerous in that stands beside the command that runs it: no rule that allows the command lifts it.
+    """
     env = structs.replace(env, is_guess=True)
-    findings: list[Finding] = []
+    judged: list[JudgedCommand] = []
     written: list[str] = []
-    fetched = False
+    fetched = has_fetched = False  # by the command just before, and by any before
     for part in parts:
         rules = {finding.rule for finding in part.findings}
-        if fetched and rules & _RUNS_A_FILE:
-            findings.append(dangerous("download-and-run", "runs a file after a download"))
+        found: list[Finding] = []
+        if has_fetched and rules & _RUNS_A_FILE:
+            runs = "runs" if fetched and "piped-script" in rules else "may run"
+            text = f"{runs} what was just downloaded, before anyone has read it"
+            found.append(dangerous("download-and-run", text))
         if rules & _RUNS_A_FILE:
-            findings.extend(one for text in written for one in (*env.script(text), *scan_code(text, env)))
-        fetched |= "download" in rules
+            found.extend(one for text in written for one in (*env.script(text), *scan_code(text, env)))
+        beside = dict.fromkeys(one for one in found if one.risk is Risk.CRITICAL)
+        judged.append(structs.replace(part, around=(*beside, *part.around)))
+        fetched = "download" in rules
+        has_fetched |= fetched
         if "write-inside" in rules:
             words = part.argv[1:] if part.argv[:1] in (("echo",), ("printf",)) else ()
             written += filter(None, (part.input, " ".join(words), *words))
-    return [finding for finding in dict.fromkeys(findings) if finding.risk is Risk.CRITICAL]
+    return judged
 
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zs", "Zl", "Zp"})

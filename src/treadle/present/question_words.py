@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle.present.asked_parts import AskedPart, asked_part
 from treadle.present.child_words import asker_words
 from treadle.present.escape import exact, exact_line, printable
 from treadle.present.figures import diff_figures, shown_figures
@@ -17,8 +18,8 @@ from treadle.present.question_details import details_of_question
 from treadle.present.trial_words import changes_of, figures_of
 from treadle.present.words import counted
 from treadle.protocol.patterns import regex
-from treadle.protocol.permissions import Decision, Part, Question, QuestionKind, Reason, Verdict
-from treadle.protocol.reasons import MODE_RULE, PartEffect, effect_of, words_of_decision
+from treadle.protocol.permissions import Decision, Question, QuestionKind, Reason, Verdict
+from treadle.protocol.reasons import PartEffect, words_of_decision
 from treadle.protocol.tools import (
     Access,
     Confinement,
@@ -45,19 +46,9 @@ class QuestionStyle(Enum):
     DANGER = "danger"
 
 
-class AskedPart(Struct, frozen=True, kw_only=True):
-    """One part of a command: what it does, its text, where, which rules say so, and whether it is dangerous."""
-
-    effect: PartEffect
-    text: str
-    where: str = ""
-    rules: str = ""
-    dangerous: bool = False
-
-
 class QuestionWords(Struct, frozen=True, kw_only=True):
     """A question in words. `text` is what it is about, such as a command, exactly; `parts` those of several that do not
-    only read; `effects` say what is asked about, also of one.
+    only read, `every` all in their order; `effects` say what is asked about, also of one.
 
     `headline` is the reason of the decision that every surface gives, `whole_headline` has the commands that would
     change it, too. `figures` are the lines that are added and removed, `counted` says them. `rights` says which rights
@@ -73,6 +64,7 @@ class QuestionWords(Struct, frozen=True, kw_only=True):
     figures: tuple[int, int] | None = None
     text: str = ""
     parts: tuple[AskedPart, ...] = ()
+    every: tuple[AskedPart, ...] = ()
     effects: frozenset[PartEffect] = frozenset()
     rights: str = ""
     why: tuple[str, ...] = ()
@@ -223,7 +215,8 @@ def _permission(question: Question, roots: Sequence[str]) -> QuestionWords:
     title, text = _title(question, roots)
     words, preview = words_of_decision(decision), question.preview
     figures = diff_figures(preview.text) if preview is not None and preview.is_diff else None
-    parts = tuple(_part(part) for part in decision.parts if part.verdict is not Verdict.ALLOW)
+    every = tuple(map(asked_part, decision.parts))
+    parts = tuple(part for part in every if part.asked)
     others = tuple(map(printable, words.further)) if style is QuestionStyle.DANGER else ()
     return QuestionWords(
         title=title,
@@ -233,7 +226,8 @@ def _permission(question: Question, roots: Sequence[str]) -> QuestionWords:
         counted="" if figures is None else shown_figures(*figures),
         figures=figures,
         text=text,
-        parts=parts if len(decision.parts) > 1 else (),
+        parts=parts if len(every) > 1 else (),
+        every=every if len(every) > 1 else (),
         effects=frozenset(part.effect for part in parts),
         rights=_rights(decision),
         why=(*_touched(question.accesses, roots, text), *others, *_reason_of_model(question.accesses)),
@@ -316,20 +310,6 @@ def _reasons(decision: Decision) -> Iterator[Reason]:
     yield from decision.reasons
     for part in decision.parts:
         yield from part.reasons
-
-
-def _part(part: Part) -> AskedPart:
-    rules = {reason.rule for reason in part.reasons}
-    outside = rules & {"write-outside", "read-outside", "outside"}
-    where = "outside this project" if outside else "inside this project" if "write-inside" in rules else ""
-    named = ", ".join(reason.rule for reason in part.reasons if reason.rule != MODE_RULE)
-    return AskedPart(
-        effect=effect_of(part),
-        text=exact(part.text),
-        where=where,
-        rules=f"rule: {named} · risk: {part.risk}",
-        dangerous=part.risk is Risk.CRITICAL,
-    )
 
 
 def _rights(decision: Decision) -> str:

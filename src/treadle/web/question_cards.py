@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from treadle.door.open_session import Reach
 from treadle.present.answer_rows import Act, AnswerRow, answer_rows
+from treadle.present.asked_parts import pieces_of
 from treadle.present.escape import exact_line
 from treadle.present.forms import form_fields, offered_values
 from treadle.present.grants import Grants, grants_of
@@ -82,13 +83,6 @@ class WhyBlock(Struct, frozen=True):
     leads_to: str = ""
 
 
-class AskedPiece(Struct, frozen=True):
-    """A piece of what is asked about; `warns` where it is the part that stands out."""
-
-    text: str
-    warns: bool = False
-
-
 def question_html(
     session_id: str, question: Question, roots: Sequence[str], mode: Mode, *, refused: OpRefusal, said: str = ""
 ) -> str:
@@ -119,7 +113,7 @@ def question_html(
         session_id=session_id,
         question=question,
         words=words,
-        pieces=list(_pieces(words)) if question.kind is not QuestionKind.ELICITATION else [],
+        pieces=list(pieces_of(words.text, words.every)) if question.kind is not QuestionKind.ELICITATION else [],
         danger=danger,
         why=why_blocks(question, words),
         before=named[1] if named else "",
@@ -301,17 +295,6 @@ def _buttons(rows: Sequence[AnswerRow], question: Question, *, danger: bool) -> 
                 pass
     if question.options and question.kind in _WORDS:
         yield AskedButton(act="else", label="Something else…", opens=True, fills=False)
-
-
-def _pieces(words: QuestionWords) -> Iterator[AskedPiece]:
-    """Cut what is asked about where a part of it stands out."""
-    rest, some = words.text, any(part.dangerous for part in words.parts)
-    for part in words.parts:
-        if part.text and part.text in rest:
-            before, found, rest = rest.partition(part.text)
-            yield AskedPiece(before)
-            yield AskedPiece(found, warns=part.dangerous if some else part.effect.warns)
-    yield AskedPiece(rest)
 
 
 def _fields(question: Question) -> list[dict[str, Any]]:

@@ -6,9 +6,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.present.answer_rows import BLOCKS_ARGUMENT, EditFirst
+from treadle.present.asked_parts import AskedPart, AskedPiece, pieces_of
 from treadle.present.escape import exact, printable
 from treadle.present.grants import grants_of
-from treadle.present.question_words import AskedPart, QuestionWords, asked_in_words
+from treadle.present.question_words import QuestionWords, asked_in_words
 from treadle.present.words import counted
 from treadle.protocol.permissions import QuestionKind
 from treadle.tui.paint.diff_rows import counts, edit_block_lines
@@ -126,19 +127,14 @@ def _text_rows(text: str, width: int, shown: QuestionWords | None = None) -> lis
     """Give the exact text, indented and wrapped; a part that stands out is underlined."""
     if not text:
         return []
-    rows: list[Line] = []
-    for part in text.rstrip("\n").split("\n"):
-        row = line("  ", *_marked(part.expandtabs(4), shown))
-        rows += wrap(row, width, indent=line("  "))
-    return rows
-
-
-def _marked(text: str, shown: QuestionWords | None) -> Line:
-    for part in shown.parts if shown is not None else ():
-        if part.effect.warns and part.text in text:
-            before, found, after = text.partition(part.text)
-            return line(before, ("bold underline", found), after)
-    return line(text)
+    whole = text.rstrip("\n").expandtabs(4)
+    marked: list[list[tuple[str, str]]] = [[("", "  ")]]
+    for piece in [AskedPiece(whole)] if shown is None else pieces_of(whole, shown.every):
+        style = "bold underline" if piece.warns else ""
+        first, *others = piece.text.split("\n")
+        marked[-1].append((style, first))
+        marked += [[("", "  "), (style, one)] for one in others]
+    return [row for spans in marked for row in wrap(line(*spans), width, indent=line("  "))]
 
 
 def _more(asking: Asking, shown: QuestionWords, width: int) -> Iterator[Line]:
