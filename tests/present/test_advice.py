@@ -3,9 +3,12 @@
 import re
 
 import pytest
+from msgspec import structs
 
-from treadle.present.failure_words import advice
+from treadle.present.failure_words import advice, needs_key
 from treadle.protocol.models import ErrorKind, ModelError
+from treadle.providers.endpoint import Endpoint
+from treadle.providers.failures import from_response
 
 FIXES = (
     "",
@@ -24,8 +27,24 @@ def test_no_command_is_named_beside_buttons(kind: ErrorKind, fix: str) -> None:
     assert not fix or advice(ModelError(kind=kind, message="m", fix=fix), "anthropic/m") == fix
 
 
-def test_a_key_of_the_environment_is_named_beside_the_buttons() -> None:
-    refused = ModelError(kind=ErrorKind.AUTHENTICATION, message="401", status=401, fix=FIXES[2])
-    assert advice(refused, "anthropic/m", buttons=True) == (
-        "Enter another key, or choose another model. ANTHROPIC_API_KEY overrides a stored key. Change or unset it."
+@pytest.mark.parametrize("status", [401, 403])
+def test_beside_the_buttons_stands_whose_key_was_refused_and_no_more_of_it_than_its_end(status: int) -> None:
+    place = Endpoint(
+        name="acme",
+        base_url="https://api.example.org/v1",
+        api_key="sk-secret-0000-1234",
+        key_origin="~/.acme/key.txt",
+        key_variable="ACME_KEY",
     )
+    refused = from_response(place, status, {}, b'{"error":{"message":"The key comes from afar. No."}}', now=0.0)
+    asks = " Choose another model, or ask the provider for access." if status == 403 else ""
+    said = advice(refused, "acme/m", buttons=True)
+    assert said == (
+        "The key comes from ~/.acme/key.txt and ends in …1234. "
+        f"ACME_KEY overrides a stored key. Change or unset it.{asks}"
+    )
+    assert needs_key(refused)
+    stored = structs.replace(place, key_origin="", key_variable="")
+    unnamed = from_response(stored, status, {}, b"", now=0.0)
+    assert needs_key(unnamed) is (status == 401)
+    assert "comes from" not in advice(unnamed, "acme/m", buttons=True)

@@ -154,6 +154,15 @@ def test_what_to_do_about_a_failed_call_of_the_model_are_buttons_and_no_commands
     assert "/model" not in html
     assert "treadle " not in html
     assert ("Enter another key</a>" in html) is (kind is ErrorKind.AUTHENTICATION)
+    assert html.index("#i-x") < html.index(describe_failure(error, model).removesuffix(".") + "</strong>")
+    assert html.index("Choose another model</button>") < html.index("<summary"), "what is done comes before the details"
+    whose = replace(error, message="No. The key comes from ACME_KEY and ends in …4f2a.")
+    refuses = ProblemItem(item.what, item.why, item.fix, failed=whose, model=model)
+    placed = Placed(position=1, version=1, seq=1, item=refuses)
+    named = item_html(placed, SessionView(), is_open=True, session="s")
+    about = "<p>The key comes from ACME_KEY and ends in …4f2a."
+    refused = kind in (ErrorKind.AUTHENTICATION, ErrorKind.PERMISSION)
+    assert (about in named, "Enter another key</a>" in named) == (refused, refused)
     assert "Choose another model</button>" in html
     assert "<summary" in html, "the provider's words are there for who wants them"
     closed = item_html(Placed(position=1, version=1, seq=1, item=item), SessionView(), is_open=False, session="s")

@@ -10,7 +10,7 @@ from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import CHILD_OUTCOMES
 from treadle.protocol.patterns import regex
 from treadle.providers.catalogue import parse_ref
-from treadle.providers.failures import login_command
+from treadle.providers.failures import login_command, sentence, whose_key
 
 _WITHOUT_RESULT = (ChildOutcome.FAILED, ChildOutcome.REFUSED)
 _LONG = 60.0
@@ -83,12 +83,12 @@ def advice(error: ModelError, model: str, *, buttons: bool = False) -> str:
     With `buttons` for another key and another model beside it no commands are named.
     """
     another = _CHOOSES if buttons else _ANOTHER
-    if error.fix:
-        return _beside_buttons(error.fix) if buttons else error.fix
+    of_key = buttons and (needs_key(error) or "`" in error.fix)
+    if of_key or error.fix:
+        return _of_key(error) if of_key else error.fix
     match error.kind:
         case ErrorKind.AUTHENTICATION:
-            login = printable(login_command(model.partition("/")[0]))
-            return f"Enter another key, or {another}." if buttons else f"{login}, or /model for another provider."
+            return f"{printable(login_command(model.partition('/')[0]))}, or /model for another provider."
         case ErrorKind.BALANCE:
             return f"Add credit to the account, or {another}."
         case ErrorKind.BAD_REQUEST:
@@ -114,11 +114,23 @@ def advice(error: ModelError, model: str, *, buttons: bool = False) -> str:
             assert_never(error.kind)
 
 
-def _beside_buttons(fix: str) -> str:
-    """Leave out what names a command, which a refused key brings along: the buttons are named instead."""
-    sentences = _SENTENCES.split(fix)
-    plain = [one for one in sentences if "`" not in one]
-    return fix if plain == sentences else " ".join([f"Enter another key, or {_CHOOSES}.", *plain])
+def needs_key(error: ModelError) -> bool:
+    """Whether another key may help: the one that was sent was refused, or does not permit what was asked."""
+    names = error.kind is ErrorKind.PERMISSION and whose_key(error.message)
+    return error.kind is ErrorKind.AUTHENTICATION or bool(names)
+
+
+def _of_key(error: ModelError) -> str:
+    """Say whose key was refused, and what the buttons for another key and another model beside it do not do.
+
+    The fix that comes along names commands in some sentences: these say what the buttons say. Where nothing is known of
+    the key, the provider's own words stand there.
+    """
+    plain = [one for one in _SENTENCES.split(error.fix) if one and "`" not in one]
+    if error.kind is ErrorKind.PERMISSION:
+        plain.append("Choose another model, or ask the provider for access.")
+    said = " ".join(filter(None, [printable(whose_key(error.message)), *plain]))
+    return said or sentence(printable(error.message.strip()))
 
 
 def _later(error: ModelError, another: str) -> str:

@@ -65,6 +65,14 @@ def sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
+_WHOSE = re.compile(r"The (?:key|proof of who asks) comes from .+?\.(?= |$)")
+
+
+def whose_key(message: str) -> str:
+    """Find the sentence of a failure that says whose key was refused; empty where it says nothing of that."""
+    return next(reversed(_WHOSE.findall(message)), "")
+
+
 def _whose_key(endpoint: Endpoint) -> str:
     key = endpoint.api_key.strip()
     end = f" and ends in …{key[-SHOWN_END:]}" if len(key) >= SHORTEST_SHOWN else ""

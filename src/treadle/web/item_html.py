@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from treadle.present.call_words import allowed_by, permission_line, said_of, tail_of
 from treadle.present.escape import output_of_command, printable
-from treadle.present.failure_words import advice, waiting_words
+from treadle.present.failure_words import advice, needs_key, waiting_words
 from treadle.present.figures import by_name, restored_since, turn_figures, unseen_words
 from treadle.present.items import (
     AnswerItem,
@@ -45,7 +45,6 @@ from treadle.present.words import (
     what_came_of,
     written_by,
 )
-from treadle.protocol.models import ErrorKind
 from treadle.protocol.notifications import CallChanged, CallStatus, TurnStop
 from treadle.protocol.reasons import why_decided
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
@@ -268,7 +267,7 @@ def _problem(item: ProblemItem, *, is_open: bool) -> dict[str, Any]:
     """Say what failed; where that was a call of the model, what can be done about it are buttons."""
     if item.failed is None:
         return {"kind": "problem", "item": item, "fix": without_commands(item.fix), "ways": ()}
-    key = ("key",) if item.failed.kind is ErrorKind.AUTHENTICATION else ()
+    key = ("key",) if needs_key(item.failed) else ()
     ways = (*key, "model") if is_open else key  # the model of a session that nobody has open cannot be chosen
     return {"kind": "problem", "item": item, "fix": advice(item.failed, item.model, buttons=True), "ways": ways}
 
