@@ -58,6 +58,14 @@ async def test_a_finger_moves_between_the_views_and_scrolls_code_where_it_begins
         await page.wait_for_selector("#p-changes:not([hidden])")
         await _finger(cdp, page, "#p-changes", 150, 4)
         await becomes(page, "document.body.dataset.view === 'conversation'")
+        await page.keyboard.press("Control+k")
+        await page.wait_for_selector("#palette .session")
+        assert not await page.locator("#palette .pkeys >> visible=true").count(), "there is no keyboard"
+        sizes = "[...document.querySelectorAll('#palette :is([role=option], button)')].map((one) => one.offsetHeight)"
+        assert min(await page.evaluate(sizes)) >= 40
+        await require_accessible(page)
+        await page.click("#palette button")
+        assert await page.locator("#palette").is_hidden()
         await _finger(cdp, page, "#items .bubble", 150, 4)
         await _finger(cdp, page, "#items .bubble", -40, 0)
         assert await _view(page) == "conversation", "there is nothing before it, and that was short"

@@ -80,6 +80,11 @@ async def test_a_line_that_is_cut_says_so_and_comes_back_with_nothing_twice(tmp_
         if cut != "buffered":  # the document says nothing of the work, which comes by the line
             await page.wait_for_selector("#now:has-text('Was writing')")
         assert await page.evaluate(SPINS) == 0
+        await page.wait_for_selector("#lost-words:has-text(' s.')")  # until when, or when again
+        await page.keyboard.press("Control+k")
+        await page.wait_for_selector("#palette-list >> text=No connection")
+        assert await page.locator("#palette-list >> text=Rename").count() == 0, "what it would only promise"
+        await page.keyboard.press("Escape")
         await page.fill("#text", "Then look.")
         await page.press("#text", "Enter")
         await page.wait_for_selector("#hint:has-text('Sends when the connection is back.')")

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from playwright.async_api import Route
 
 from tests.web.driving import becomes, in_shared_browser, page_with_model, require_accessible, start_session
 from tests.web.in_process import idle, page_here
@@ -23,22 +24,36 @@ async def test_a_session_is_pinned_from_the_palette_and_a_file_and_a_setting_are
         await page.keyboard.type("amod")
         await becomes(page, "document.querySelector('#pal-0 .t')?.textContent === 'alpha_module.py'")
         assert await page.inner_text("#pal-0 u:nth-of-type(2)") == "m"
+        async with page.context.expect_page() as beside:
+            await page.keyboard.press("Control+Enter")
+        opened = await beside.value
+        await opened.wait_for_selector("#file-shown >> text=x = 1")
+        await opened.close()
+        await page.keyboard.press("Control+k")
+        await page.wait_for_selector("#palette .session:has(.ic):has(.ends:text-is('Done'))")
+        await page.keyboard.type("amod")
+        await page.wait_for_selector("#pal-0 >> text=alpha_module.py")
         await page.keyboard.press("Enter")
         await page.wait_for_selector("#file-shown >> text=x = 1")
         await page.keyboard.press("Control+k")
-        await page.keyboard.type("> pinthis")
-        await becomes(page, "document.querySelectorAll('#palette [role=option]').length > 0")
+        for words in ("export", "terminal command", "allowed here", "change model", "restore", "notify me", "rename"):
+            await page.fill("#palette input", words)
+            await page.wait_for_selector("#pal-0")
+        assert await page.locator("#palette >> text=Undo the last turn").count() == 0, "it changed nothing"
+        await page.fill("#palette input", "> pin this")
+        await page.wait_for_selector("#pal-0 >> text=Pin")
+        assert await page.locator("#palette .aside").is_hidden(), "it has no address"
         assert await page.inner_text("#palette .kind") == "Commands", "and nothing else"
         await page.keyboard.press("Enter")
         await page.wait_for_selector("#sessions-column h2 >> text=Pinned")
         await page.keyboard.press("Control+k")
         await page.keyboard.type("> unpin this")
-        await becomes(page, "document.querySelectorAll('#palette [role=option]').length === 1")
+        await page.wait_for_selector("#pal-0 >> text=Unpin")
         await page.keyboard.press("Enter")
         await page.wait_for_selector("#sessions-column h2 >> text=Pinned", state="detached")
         await page.keyboard.press("Control+k")
         await page.keyboard.type("> delete this")
-        await becomes(page, "document.querySelectorAll('#palette [role=option]').length === 1")
+        await page.wait_for_selector("#pal-0 >> text=Close it first.")
         await page.keyboard.press("Enter")
         await page.wait_for_selector("#messages p")  # why it cannot be deleted
         assert await page.get_attribute("#more", "open") is None
@@ -47,6 +62,35 @@ async def test_a_session_is_pinned_from_the_palette_and_a_file_and_a_setting_are
         await page.wait_for_selector("#palette .g >> text=network.allow")
         await page.keyboard.press("Enter")
         await page.wait_for_url("**/settings/sandbox#row-network.allow")
+
+
+async def test_what_was_chosen_stays_chosen_when_more_is_found_and_what_moves_takes_no_click(tmp_path: Path) -> None:
+    at = "document.querySelector('#palette [aria-selected=true] .t')?.textContent"
+    async with page_with_model(tmp_path, [HELLO]) as (served, seen):
+        (served.folder / "panels.py").write_text("x = 1\n")
+        page = await seen.page(served)
+        await start_session(page, "Say hello.")
+        await page.wait_for_selector(".item.end")
+        await page.wait_for_selector("html[data-ready]", state="attached")
+        held: list[Route] = []
+
+        async def hold(route: Route) -> None:
+            held.append(route)
+
+        await page.route("**/named?*", hold)
+        await page.keyboard.press("Control+k")
+        await page.wait_for_selector("#palette .session")
+        await page.keyboard.type("panel")
+        await page.keyboard.press("ArrowDown")
+        await page.keyboard.press("ArrowUp")
+        assert await page.evaluate(at) == "Panel"
+        while not held:
+            await page.wait_for_timeout(20)
+        await held[-1].continue_()
+        await page.wait_for_selector("#pal-0 >> text=panels.py")
+        await page.evaluate("document.getElementById('pal-0').click()")
+        assert await page.is_visible("#palette"), "it came under the pointer just now"
+        assert await page.evaluate(at) == "Panel"
 
 
 TELL = """async () => {

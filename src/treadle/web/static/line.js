@@ -1,6 +1,7 @@
 // The living line to the server: news as they come, a word where none come, and one browser's tabs that share them.
 
 import { at, key } from "./entering.js";
+import { made } from "./morph.js";
 
 const SILENT = 20_000; // milliseconds without a byte after which the line counts as lost
 const PAUSES = [1_000, 2_000, 4_000, 8_000, 10_000]; // before each further try; the last one again and again
@@ -154,10 +155,10 @@ function look() {
     setLost(false);
   }
   if (!isLost) return;
-  const since = Math.floor((now - heardAt) / 1000);
-  const left = Math.max(0, Math.ceil((nextTry - now) / 1000));
-  const trying = begun > -Infinity || left === 0 ? "Trying again." : `Trying again in ${left} s.`;
-  words.textContent = `No connection since ${Math.floor(since / 60)}:${String(since % 60).padStart(2, "0")}. What you see may be old. ${trying}`;
+  const gone = Math.floor((now - heardAt) / 1000);
+  const triesNow = begun > -Infinity || nextTry < now;
+  const left = Math.max(1, Math.ceil(((triesNow ? Math.max(heardAt, asked) + SILENT : nextTry) - now) / 1000));
+  words.replaceChildren(made("b", `No connection since ${Math.floor(gone / 60)}:${String(gone % 60).padStart(2, "0")}.`), ` What you see may be old. Trying ${triesNow ? "now, for up to" : "again in"} ${left} s.`);
 }
 
 /** Listen to what happens, from when all modules have run: the first piece of news has all that later ones change. `heard` gets each, and so does who listens for the event `news`. */
