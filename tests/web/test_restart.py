@@ -47,7 +47,8 @@ async def test_a_question_outlives_the_server_and_an_old_page_says_how_to_come_b
         async with serving(*place, "--port", port, *model(server)) as again:
             await page.wait_for_selector("#enter:has-text('Open the link that Treadle printed')")
             assert "Push" not in await page.inner_text("body")
-            assert await page.inner_text("h1") == "Treadle was started again."
+            assert await page.inner_text("h1") == "Treadle was started again"
+            assert await page.inner_text(".fill") == "Try again"
             old = page.url
             await page.goto(again.link)
             await page.wait_for_selector("header.head")

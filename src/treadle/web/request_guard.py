@@ -173,8 +173,8 @@ class PageGuard:
 def _what_became(path: str, *, inside: bool) -> str:
     """Say why a browser is not in that was: the path of the page is another one each time that Treadle starts."""
     if inside:
-        return "This device was signed out."
-    return "Treadle was started again." if path.startswith("/~") else ""
+        return "This device was signed out"
+    return "Treadle was started again" if path.startswith("/~") else ""
 
 
 def _only_encrypted(method: str, host: str, path: str) -> Response:
