@@ -15,6 +15,10 @@ ABOUT_THE_PAGE: Mapping[str, Explanation] = MappingProxyType(
             "The page chose among blocks that this edit does not have: it shows an older question.",
             "Load the page again.",
         ),
+        "block-texts": Explanation(
+            "The new text of an edit has a line that reads like the marks between its blocks.",
+            "Reject the edit, and say what should be done instead.",
+        ),
         "agent-stop": Explanation(
             "A subagent that was to be stopped on the page still works: the message says why.",
             "Do what it says, or stop the turn of its session.",
