@@ -20,6 +20,7 @@ from treadle.present.items import (
     ThoughtItem,
     TurnItem,
 )
+from treadle.present.job_words import is_shortened
 from treadle.present.words import (
     CallName,
     counted,
@@ -197,7 +198,7 @@ def _call_lines(one: CallLine, width: int, signs: Signs) -> Iterator[Line]:
     output = output_of(changed.kind, result) if changed.kind is ToolKind.EXECUTE else ""
     if output.strip():
         kept, role = (_OK_LINES, "dim") if good else (_FAILED_LINES, "")
-        count = (kept, None if result.full_output else 0)
+        count = (kept, None if is_shortened(result) else 0)
         yield from tail_lines(output, count, width, signs, role=role, more=", ctrl-o")
     if one.diff and good:
         yield from diff_lines(one.diff, width, signs)

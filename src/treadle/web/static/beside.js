@@ -79,7 +79,7 @@ export function beside(session) {
     id("foot-context").hidden = name !== "context";
     if (!by) return;
     sessionStorage.setItem(TAB, name);
-    history.replaceState(null, "", name === "changes" && path_ ? `#changes=${encodeURI(path_)}` : `#${name}`);
+    history.replaceState(null, "", name === "changes" && path_ ? `#changes=${encodeURIComponent(path_).replaceAll("%2F", "/")}` : `#${name}`);
   }
 
   let left = Infinity; // where the conversation was left; its end moves on meanwhile
@@ -148,9 +148,9 @@ export function beside(session) {
       all[(all.indexOf(document.activeElement) + by + all.length) % all.length]?.focus();
     });
   }
-  const [, named = "", file = ""] = /^#([a-z]+)(?:=(.*))?$/.exec(location.hash) ?? [];
+  const [[named, file] = [""]] = new URLSearchParams(location.hash.slice(1));
   const before = sessionStorage.getItem(TAB);
-  path_ = decodeURIComponent(file);
+  path_ = file ?? "";
   if (document.querySelector(`[data-tab="${CSS.escape(named)}"]`)) tab(named);
   else if (before) tab(before, false);
   if (named) viewNamed();

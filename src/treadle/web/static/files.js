@@ -66,7 +66,7 @@ place.addEventListener("click", (event) => {
 
 /** Show the file that the address names, or the list. */
 function named() {
-  const file = location.hash.startsWith("#file=") && decodeURIComponent(location.hash.slice(6));
+  const file = new URLSearchParams(location.hash.slice(1)).get("file");
   if (!file) return void place.classList.remove("reading");
   const { href } = location;
   [...document.querySelectorAll("[data-show=files], #tab-files")].find((one) => one.offsetParent)?.click();
