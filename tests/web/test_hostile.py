@@ -62,7 +62,7 @@ LOOK = """(at) => {
     if (["img", "iframe", "object", "embed", "base", "style", "video", "audio"].includes(name)) found.push(`<${name}>`);
     if (name === "script" && !one.src.startsWith(`${at}/static/`)) found.push("a script");
     for (const { name: key, value } of one.attributes) {
-      const measured = name === "html" && /^(--(top|tabs|under): \\d+px; ?)*$/.test(value);
+      const measured = name === "html" && /^(--(top|tabs|under|sheet): \\d+px; ?)*$/.test(value);
       if (key.startsWith("on") || (key === "style" && !measured)) found.push(`${name} ${key}=${value.slice(0, 40)}`);
       const leads = ["href", "src", "action"].includes(key);
       if (leads && !/^(https?:|mailto:|\\/|#|\\?)/.test(value)) found.push(`${key}=${value}`);

@@ -425,9 +425,7 @@ async def test_what_cannot_be_applied_whole_runs_for_real_only_after_a_typed_yes
         card = page.locator(".question")
         assert await _offered(card) == ("run_for_real", ["Run it for real", "Discard"])
         assert await card.evaluate(SHEET), "the title is on the screen, and the conversation above it"
-        await page.wait_for_selector(".call:has-text('step.sh'):not(:has(.state, .since))")
-        shown = await page.text_content(".call:has-text('step.sh') summary") or ""
-        assert " ".join(shown.split()) == "Run sh step.sh"
+        assert await page.locator(".call:has-text('step.sh')").count() == 0, "the question has all of it"
         said = await card.inner_text()
         for line in ("Run this command for real?", "Runs with the right to change the repository.", "Exit status 0."):
             assert line in said

@@ -160,8 +160,9 @@ async def _health(page: Page) -> None:
 
 async def _tab(page: Page, name: str) -> None:
     """Go to one of the screens of the settings, and see that it fits."""
-    await page.click(f"nav.snav a:has-text('{name}')")
-    await page.wait_for_selector(f"nav.snav a[aria-current=page]:has-text('{name}')")
+    await page.click(".only-phone > summary")
+    await page.click(f".only-phone a:has-text('{name}')")
+    await page.wait_for_selector(f".only-phone a[aria-current=page]:has-text('{name}')", state="attached")
     await page.wait_for_load_state()  # only then are the forms taken over
     assert await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
