@@ -120,7 +120,8 @@ def lane_sums(lanes: Sequence[AgentLane]) -> dict[str, Any]:
     }
 
 
-def _found(request: Request) -> dict[str, Any]:
+def _lanes(request: Request) -> tuple[str, Sequence[ListedSession], list[AgentLane]]:
+    """Read a session's title, and its subagents, each with its lane."""
     session_id = request.path_params["session_id"]
     with session_log(session_id) as (row, _):
         title, workspace = row.title or row.id, row.workspace
@@ -129,7 +130,11 @@ def _found(request: Request) -> dict[str, Any]:
     now = {} if opened is None else {one.session_id: one for one in opened.content.view.children}
     asked = {} if opened is None else {one.child: one for one in reversed(opened.questions)}
     rows.sort(key=lambda one: one.created_at)
-    lanes = [_lane(one, now.get(one.id), asked.get(one.id)) for one in rows]
+    return title, rows, [_lane(one, now.get(one.id), asked.get(one.id)) for one in rows]
+
+
+def _found(request: Request) -> dict[str, Any]:
+    title, rows, lanes = _lanes(request)
     copies = {str(one.folder): one for one in found_copies()}
     over = {one.id for one in lanes if one.sign not in ("working", "waiting")}
     left = [_left(one, copies[one.workspace]) for one in rows if one.id in over and one.workspace in copies]
@@ -216,8 +221,8 @@ async def _stop(request: Request) -> Response:
 
 async def _stop_all(request: Request) -> Response:
     """Stop all subagents that work; the session goes on with what they have said so far."""
-    found = await asyncio.to_thread(_found, request)
-    stopped = await stop_sessions([one.id for one in found["lanes"] if one.open])
+    _, _, lanes = await asyncio.to_thread(_lanes, request)
+    stopped = await stop_sessions([one.id for one in lanes if one.open])
     failed = [one for one in stopped if one.result is StopResult.FAILED]
     if failed:
         what = "A subagent was not stopped." if len(failed) == 1 else f"{len(failed)} subagents were not stopped."
